@@ -1,0 +1,151 @@
+// Package config reads what the user and the project wrote about servers,
+// permissions and limits, and gives each directory an immutable View of it.
+package config
+
+import (
+	"time"
+)
+
+// Scope says who shares an instance of a server.
+type Scope string
+
+// The four scopes; see docs/scopes.md.
+const (
+	Shared    Scope = "shared"
+	Session   Scope = "session"
+	Repo      Scope = "repo"
+	Directory Scope = "directory"
+)
+
+// Origin is where an entry was written.
+type Origin struct {
+	File   string // absolute path
+	Line   int    // 1-based; 0 when unknown
+	Format string // tenon, opencode, claude, cursor, vscode, …
+}
+
+// Server is one entry as written, after import and merge, before expansion.
+type Server struct {
+	Name         string
+	Namespace    string // as written; empty: catalog derives it
+	Kind         string // stdio, http, sse
+	Command      []string
+	Env          map[string]string
+	Cwd          string
+	URL          string
+	Headers      map[string]string
+	Scope        Scope
+	Inherit      bool // sub-agents use their root's instance
+	Stateless    bool // a shared server that may be replaced without a warning
+	MaxInstances int
+	Warm         int
+	Concurrency  int // calls in flight an instance; 0: no cap
+	IdleTimeout  time.Duration
+	CallTimeout  time.Duration
+	CallWall     time.Duration
+	StartTimeout time.Duration
+	QueueTimeout time.Duration
+	EvictAfter   time.Duration
+	Pinned       []string
+	Tools        map[string]ToolOptions
+	Enabled      bool
+	Origin       Origin
+	Notes        []string // unknown keys of foreign shapes, and the like
+	Problem      string   // why it cannot be used at all; empty when fine
+	Untrusted    bool     // from a project file that is not trusted: shown, never started
+}
+
+// ToolOptions override a server's settings for one tool.
+type ToolOptions struct {
+	CallTimeout time.Duration
+	Revert      string
+}
+
+// Permissions is the merged permission config of a view.
+type Permissions struct {
+	Preset     string // request, yolo, …; empty when only the dials are set
+	Sandbox    string // confined, read-only, workspace-write, full
+	Approval   string // ask, never
+	AskTimeout time.Duration
+	Rules      []Rule
+}
+
+// Rule is one permission rule of tenon's own config: the longest pattern wins
+// (literal characters counted), the stricter on a tie.
+type Rule struct {
+	Pattern string // over <server>_<tool>; * and ?
+	Action  string // allow, ask, deny
+	Origin  Origin
+}
+
+// Script holds the defaults of runs.
+type Script struct {
+	Engine         string
+	Timeout        time.Duration // 0: none
+	CPU            time.Duration
+	Memory         int64
+	MaxToolCalls   int
+	Concurrency    int
+	Typecheck      string
+	MaxOutputBytes int64
+}
+
+// Daemon holds daemon-wide settings; they come from the user's file only.
+type Daemon struct {
+	IdleExit         time.Duration // 0: never
+	SessionIdle      time.Duration
+	SessionGrace     time.Duration
+	TicketTTL        time.Duration
+	HistoryRetention time.Duration
+	MaxStarting      int // server starts at once
+	ListenAddress    string
+	ListenToken      string
+}
+
+// Note is something to tell about the config: an unknown key, a skipped file.
+type Note struct {
+	File    string
+	Line    int
+	Column  int
+	Server  string
+	Message string
+	Error   bool
+}
+
+// View is the immutable configuration of one directory. Two views with the
+// same Hash are the same configuration.
+type View struct {
+	Hash        string
+	Dir         string             // absolute, links resolved
+	Files       []string           // in order of precedence, lowest first
+	Servers     map[string]*Server // enabled and disabled, trusted and not
+	Permissions Permissions
+	Script      Script
+	Daemon      Daemon
+	NetAllow    []string
+	Notes       []Note
+}
+
+// Env is a set of environment variables: those of a caller.
+type Env map[string]string
+
+// Placeholders are the values of ${workspace} and ${sessionDir}.
+type Placeholders struct {
+	Workspace  string                 // the caller's directory or repository top; empty: unknown
+	SessionDir func() (string, error) // private directory of the scope key; made when first asked for
+}
+
+// Definition is a server expanded for one caller: what is started.
+type Definition struct {
+	ID       string // sharing key: digest of every expanded field
+	Template string // digest of the fields as written: what MaxInstances counts
+	Server   *Server
+	Command  []string          // [0] resolved to an absolute path
+	Env      map[string]string // declared variables, expanded
+	BaseEnv  map[string]string // allow-listed variables of the caller
+	Cwd      string
+	URL      string
+	Headers  map[string]string
+	Personal bool     // names caller placeholders: no warm spares
+	Secrets  []string // values that must never be shown
+}

@@ -1,0 +1,142 @@
+// Package engine is the small interface behind which a program is executed. It
+// knows nothing of MCP, sessions or permissions: everything a program reaches
+// goes through its Host.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"tenon/daemon/internal/fault"
+)
+
+// Engine executes programs. It is safe for concurrent use.
+type Engine interface {
+	// Name is what a user writes: embedded, deno, bun, node.
+	Name() string
+	// Run executes p in a fresh realm or process and returns its outcome; it
+	// always returns an Outcome, and has released everything of the run by then.
+	// When ctx ends, context.Cause(ctx) decides between Cancelled and
+	// TimeoutExceeded (a *fault.Error cause is used as it is).
+	Run(ctx context.Context, p Program, h Host) *Outcome
+	// Close ends helpers and frees memory; runs must have ended.
+	Close() error
+}
+
+// Program is what to execute and within which limits. A zero limit means the
+// engine's default; a negative one means none.
+type Program struct {
+	Source     string          // TypeScript or JavaScript as written
+	Name       string          // file name in messages; default "script.ts"
+	Args       []string        // args
+	Input      json.RawMessage // input; nil means undefined
+	Namespaces []Namespace     // what tools.<ns> offers
+	Session    SessionInfo     // the read-only global session
+	Limits     Limits
+	Clock      Clock // told when compute starts and stops; may be nil
+}
+
+// SessionInfo is the global session of a program.
+type SessionInfo struct {
+	ID    string `json:"id"`
+	Cwd   string `json:"cwd"`
+	RunID string `json:"runId"`
+}
+
+// Namespace gives one server's tools their names in a program. Server is the
+// name on the wire; Tools maps each identifier to the wire name. Wire names
+// work beside the identifiers: tools.ns["original-name"].
+type Namespace struct {
+	Name   string            // identifier: tools.<Name>
+	Global bool              // also as a bare global <Name>
+	Server string            // wire name for Host.Call
+	Tools  map[string]string // identifier -> wire name; nil: not known yet, every name is taken as it is
+}
+
+// Limits bound one run.
+type Limits struct {
+	CPU         time.Duration // of computing; default 60 s
+	Memory      int64         // bytes; default 64 MiB
+	Depth       int           // nesting of values that cross; default 100
+	Concurrency int           // host calls in flight; default 16
+	Capture     int64         // bytes of value, logs and emits, each, kept at all; default 16 MiB
+	Logs        int           // records; default 10,000
+	Timers      int           // default 10,000
+	Float       time.Duration // how long un-awaited calls are waited for; default 5 s
+	Grace       time.Duration // between stop and kill; default 20 ms (embedded)
+}
+
+// Clock hears when the program computes and when it is parked on a call, a
+// timer or a question. The daemon holds a compute token in between.
+type Clock interface {
+	// Resume blocks until the program may compute; an error ends the run.
+	Resume(ctx context.Context) error
+	// Park says the program waits for something outside.
+	Park()
+}
+
+// Host is everything a program can reach. Its methods are called from many
+// goroutines; their contexts end with the run. Errors should be *fault.Error.
+type Host interface {
+	// Call makes one tool call. args is a JSON object. It returns the unwrapped
+	// value as JSON; with o.Raw the whole CallToolResult.
+	Call(ctx context.Context, server, tool string, args []byte, o CallOptions) (CallValue, error)
+	// Search and Describe serve the globals of the same names; both take and
+	// return JSON.
+	Search(ctx context.Context, query []byte) ([]byte, error)
+	Describe(ctx context.Context, path string) ([]byte, error)
+	// Emit and Log hear each record at once, in order, from one goroutine.
+	Emit(value []byte)
+	Log(r LogRecord)
+}
+
+// CallOptions are the third argument of call().
+type CallOptions struct {
+	Raw     bool
+	Timeout time.Duration // 0: the tool's own limit
+}
+
+// CallValue is the answer to a call.
+type CallValue struct {
+	Value []byte // JSON
+	Raw   []byte // the CallToolResult; given to object results as non-enumerable .raw
+}
+
+// LogRecord is one record of log.* or console.*.
+type LogRecord struct {
+	Level    string // debug, info, warn, error
+	Message  string
+	Attrs    json.RawMessage // a JSON object or nil
+	Position *fault.Position
+	Time     time.Time
+}
+
+// Outcome is how a program ended.
+type Outcome struct {
+	Value    json.RawMessage // nil when undefined
+	Stdout   string          // process engines
+	Stderr   string
+	Logs     []LogRecord
+	Emits    []json.RawMessage
+	Warnings []Warning
+	Err      *fault.Error // nil on success; Position is in the source as written
+	Stack    string       // mapped frames, one a line
+	Dropped  Dropped      // what Limits.Capture and Limits.Logs left out
+	CPU      time.Duration
+	Memory   int64
+}
+
+// Warning is something that did not fail the program.
+type Warning struct {
+	Kind    string // UnhandledRejection, CallsNotAwaited, CallsCancelled, …
+	Message string
+}
+
+// Dropped counts what was not kept.
+type Dropped struct {
+	LogRecords int
+	LogBytes   int64
+	EmitBytes  int64
+	ValueBytes int64
+}

@@ -1,0 +1,102 @@
+// Package upstream speaks MCP to one running server: transports that forgive
+// noise and huge lines, raw tool calls beneath the SDK's session, progress,
+// cancellation and questions.
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Spec is what to connect to.
+type Spec struct {
+	Name         string   // for messages
+	Kind         string   // stdio, http, sse
+	Command      []string // stdio; [0] absolute
+	Env          []string // stdio: the complete environment, KEY=value
+	Cwd          string
+	URL          string
+	Headers      map[string]string
+	StartTimeout time.Duration // initialize and the first tools/list together
+	MaxMessage   int64         // bytes of one message; 0: DefaultMaxMessage
+	Secrets      []string      // masked in stderr, noise and errors
+	Observer     Observer
+}
+
+// DefaultMaxMessage caps one message from a server (documented in docs/upstreams.md).
+const DefaultMaxMessage = 64 << 20
+
+// Observer hears what a connection notices. Methods must not block.
+type Observer interface {
+	ToolsChanged()       // notifications/tools/list_changed, not debounced
+	Noise(sample string) // a line on stdout that is not MCP (rate-limited)
+	Stderr(line string)  // every line
+	ServerLog(level, msg string)
+}
+
+// Tool is one tool as listed, raw schemas kept byte for byte.
+type Tool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Call is one tools/call.
+type Call struct {
+	Tool      string
+	Arguments json.RawMessage // always a JSON object; nil is sent as {}
+	Timeout   time.Duration   // re-armed by each progress notification; 0: none
+	Wall      time.Duration   // hard limit; 0: none
+	Progress  func(Progress)  // may be nil; called in order, must not block
+	Questions Questions       // who answers roots, elicitation, sampling for this call; nil: declined
+}
+
+// Progress is one notifications/progress.
+type Progress struct {
+	Progress float64
+	Total    float64
+	Message  string
+}
+
+// Questions answers what a server asks during one call. Params and result are
+// raw JSON of the MCP request.
+type Questions interface {
+	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// Info is what a connection knows of its server.
+type Info struct {
+	Protocol     string // negotiated version
+	ServerName   string
+	ServerVer    string
+	Instructions string
+	PID          int // stdio
+	Capabilities json.RawMessage
+}
+
+// Conn is one live connection. It is safe for concurrent use.
+//
+//   - Tools lists every page, with a guard against endless cursors.
+//   - Call sends one tools/call and returns the raw CallToolResult. When ctx
+//     ends first it sends notifications/cancelled with the text of
+//     context.Cause(ctx) and returns at once. A connection that breaks with the
+//     call in flight gives ServerUnavailable with Unknown fate.
+//   - Close ends the server: stdin closed, TERM to the group, KILL, each after a
+//     bounded wait (at most 5 s in all); it returns when the process tree is gone.
+type Conn interface {
+	Info() Info
+	Tools(ctx context.Context) ([]Tool, error)
+	Call(ctx context.Context, c Call) (json.RawMessage, error)
+	Ping(ctx context.Context) error
+	// SetRoots replaces the directories answered to roots/list, telling the
+	// server when they changed.
+	SetRoots(dirs []string)
+	Done() <-chan struct{} // closed when the connection is gone
+	Err() error            // after Done: why, a *fault.Error
+	StderrTail() string    // last lines, masked
+	Close(ctx context.Context) error
+}

@@ -1,0 +1,250 @@
+package proto
+
+import "encoding/json"
+
+// Headers by which a caller names itself and the place it speaks for.
+const (
+	HeaderSession  = "Tenon-Session"
+	HeaderTicket   = "Tenon-Ticket"
+	HeaderDir      = "Tenon-Dir"      // also ?dir=
+	HeaderConfig   = "Tenon-Config"   // also ?config=
+	HeaderEnv      = "Tenon-Env"      // base64url of a JSON object: the caller's variables
+	HeaderProtocol = "Tenon-Protocol" // number; both directions
+	HeaderBuild    = "Tenon-Build"    // version+commit; both directions
+)
+
+// Health is GET /v1/health: the hello of the REST side.
+type Health struct {
+	Protocol int    `json:"protocol"`
+	Build    Build  `json:"build"`
+	PID      int    `json:"pid"`
+	Started  string `json:"started"` // RFC 3339
+	UID      int    `json:"uid"`
+	Draining bool   `json:"draining"`
+}
+
+// ExecRequest is POST /v1/exec, answered with RunResult, or with frames.
+type ExecRequest struct {
+	Code           string          `json:"code"`
+	Args           []string        `json:"args,omitempty"`
+	Input          json.RawMessage `json:"input,omitempty"`
+	Engine         string          `json:"engine,omitempty"`
+	Cwd            string          `json:"cwd,omitempty"`
+	TimeoutMS      *int64          `json:"timeoutMs,omitempty"` // 0 = none; absent = the setting
+	CallTimeoutMS  int64           `json:"callTimeoutMs,omitempty"`
+	MaxOutputBytes int64           `json:"maxOutputBytes,omitempty"`
+	MaxToolCalls   int             `json:"maxToolCalls,omitempty"`
+	MemoryBytes    int64           `json:"memoryBytes,omitempty"`
+	Name           string          `json:"name,omitempty"` // file name for messages
+}
+
+// CallRequest is POST /v1/call, answered with CallResult.
+type CallRequest struct {
+	Server        string          `json:"server"`
+	Tool          string          `json:"tool"`
+	Arguments     json.RawMessage `json:"arguments,omitempty"`
+	Cwd           string          `json:"cwd,omitempty"`
+	CallTimeoutMS int64           `json:"callTimeoutMs,omitempty"`
+	Raw           bool            `json:"raw,omitempty"`
+}
+
+// Server is one row of GET /v1/servers.
+type Server struct {
+	Name         string     `json:"name"`
+	Namespace    string     `json:"namespace"`
+	Status       string     `json:"status"` // idle, starting, ready, failed, crash-loop, disabled, untrusted, invalid
+	Detail       string     `json:"detail,omitempty"`
+	Scope        string     `json:"scope"`
+	Kind         string     `json:"kind"`              // stdio, http, sse
+	Origin       string     `json:"origin"`            // file:line
+	Command      []string   `json:"command,omitempty"` // as written: placeholders unexpanded
+	URL          string     `json:"url,omitempty"`
+	Instances    []Instance `json:"instances"`
+	MaxInstances int        `json:"maxInstances"`
+	Tools        []Tool     `json:"tools,omitempty"`
+	ToolCount    int        `json:"toolCount"`
+	Restarts     int        `json:"restarts"`
+	Warnings     []string   `json:"warnings,omitempty"`
+}
+
+// Instance is one running connection to a server.
+type Instance struct {
+	ID       string `json:"id"`
+	Server   string `json:"server"`
+	State    string `json:"state"` // starting, ready, busy, doubtful, draining, dying
+	PID      int    `json:"pid,omitempty"`
+	Since    string `json:"since"`
+	InFlight int    `json:"inFlight"`
+	Calls    int64  `json:"calls"`
+	Spare    bool   `json:"spare"`
+	Protocol string `json:"protocol,omitempty"`
+	Noise    string `json:"noise,omitempty"` // a sample of what it printed that is not MCP
+}
+
+// Tool is one tool of a server.
+type Tool struct {
+	Name         string          `json:"name"`
+	Path         string          `json:"path"` // tools.<ns>.<tool> as a program writes it
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Session is one row of GET /v1/sessions.
+type Session struct {
+	ID        string   `json:"id"`
+	Root      string   `json:"root"`
+	Parent    string   `json:"parent,omitempty"`
+	Children  []string `json:"children,omitempty"`
+	Host      string   `json:"host"`  // opencode-v1, cli, mcp, …
+	State     string   `json:"state"` // provisional, attached, named, ephemeral, directory, ending
+	Directory string   `json:"directory,omitempty"`
+	Agent     string   `json:"agent,omitempty"`
+	Title     string   `json:"title,omitempty"`
+	Since     string   `json:"since"`
+	LastUsed  string   `json:"lastUsed"`
+	Runs      int      `json:"runs"`
+	Leases    int      `json:"leases"`
+	EndsAt    string   `json:"endsAt,omitempty"`
+	Note      string   `json:"note,omitempty"`
+}
+
+// Lease is one row of GET /v1/leases: a binding, or somebody who waits for one.
+type Lease struct {
+	ID       string `json:"id"`
+	Server   string `json:"server"`
+	Scope    string `json:"scope"`
+	Key      string `json:"key"`
+	Session  string `json:"session,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	State    string `json:"state"` // held, in-use, waiting
+	Uses     int    `json:"uses"`
+	Since    string `json:"since"`
+	LastUsed string `json:"lastUsed,omitempty"`
+	Reason   string `json:"reason,omitempty"` // why it waits, or why it is kept
+	Ends     string `json:"ends,omitempty"`   // when it would be evicted
+}
+
+// Run is one row of GET /v1/runs.
+type Run struct {
+	ID      string     `json:"id"`
+	Session string     `json:"session"`
+	Status  string     `json:"status"` // running, ok, failed, cancelled, lost
+	Kind    string     `json:"kind,omitempty"`
+	Surface string     `json:"surface"`
+	Engine  string     `json:"engine"`
+	Cwd     string     `json:"cwd"`
+	Code    string     `json:"code,omitempty"` // head only in lists
+	Started string     `json:"started"`
+	Ended   string     `json:"ended,omitempty"`
+	Calls   int        `json:"calls"`
+	Waiting string     `json:"waiting,omitempty"`
+	Result  *RunResult `json:"result,omitempty"`
+}
+
+// Approval is one row of GET /v1/approvals.
+type Approval struct {
+	ID        string          `json:"id"`
+	Session   string          `json:"session"`
+	Root      string          `json:"root"`
+	Run       string          `json:"run,omitempty"`
+	Key       string          `json:"key"`
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Since     string          `json:"since"`
+	Deadline  string          `json:"deadline"`
+	Shown     string          `json:"shown,omitempty"` // where it is before a user
+	Reason    string          `json:"reason"`          // the rule that asks
+}
+
+// ApprovalReply is POST /v1/approvals/{id}.
+type ApprovalReply struct {
+	Decision string `json:"decision"` // approve, always, deny
+	Feedback string `json:"feedback,omitempty"`
+}
+
+// SearchResult is GET /v1/search and catalog/search.
+type SearchResult struct {
+	Items     []SearchItem `json:"items"`
+	Total     int          `json:"total"`
+	Remaining int          `json:"remaining"`
+	Next      *SearchNext  `json:"next"`
+}
+
+// SearchItem is one tool found.
+type SearchItem struct {
+	Path        string `json:"path"`
+	Server      string `json:"server"`
+	Tool        string `json:"tool"`
+	Signature   string `json:"signature"`
+	Description string `json:"description,omitempty"`
+}
+
+// SearchNext is where the next page starts.
+type SearchNext struct {
+	Offset int `json:"offset"`
+}
+
+// Search is the query of catalog/search.
+type Search struct {
+	Session   string `json:"session,omitempty"`
+	Directory string `json:"directory,omitempty"`
+	Query     string `json:"query"`
+	Namespace string `json:"namespace,omitempty"`
+	Limit     int    `json:"limit,omitempty"`
+	Offset    int    `json:"offset,omitempty"`
+}
+
+// SessionStatus is what tenon_status shows.
+type SessionStatus struct {
+	Session   Session    `json:"session"`
+	Leases    []Lease    `json:"leases"`
+	Runs      []Run      `json:"runs"`
+	Approvals []Approval `json:"approvals"`
+	Text      string     `json:"text"` // what a model sees
+}
+
+// Status is GET /v1/status.
+type Status struct {
+	Health    Health    `json:"health"`
+	Socket    string    `json:"socket"`
+	Config    []string  `json:"config"` // files in effect
+	Problems  []Problem `json:"problems"`
+	Sessions  int       `json:"sessions"`
+	Instances int       `json:"instances"`
+	Runs      int       `json:"runs"`
+	Approvals int       `json:"approvals"`
+	Bridges   []Bridge  `json:"bridges"`
+	Engines   []Engine  `json:"engines"`
+	RSSBytes  int64     `json:"rssBytes"`
+}
+
+// Bridge is one connected plugin.
+type Bridge struct {
+	Connection string `json:"connection"`
+	Plugin     string `json:"plugin"`
+	Build      Build  `json:"build"`
+	Host       string `json:"host"`
+	PID        int    `json:"pid"`
+	Directory  string `json:"directory"`
+}
+
+// Engine is one way to execute a program on this machine.
+type Engine struct {
+	Name      string `json:"name"`
+	Version   string `json:"version,omitempty"`
+	Path      string `json:"path,omitempty"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Event is one frame of GET /v1/events.
+type Event struct {
+	Seq  int64           `json:"seq"`
+	Type string          `json:"type"` // session, lease, instance, run, approval, config, daemon
+	Time string          `json:"time"`
+	Data json.RawMessage `json:"data"`
+}

@@ -1,0 +1,132 @@
+package proto
+
+import "encoding/json"
+
+// RunResult is the one result of a run: CLI --json, HTTP and bridge give
+// exactly this, on success and on failure.
+type RunResult struct {
+	ID        string            `json:"id"`
+	Session   string            `json:"session"`
+	OK        bool              `json:"ok"`
+	Value     json.RawMessage   `json:"value"` // JSON null when there is none
+	Stdout    string            `json:"stdout"`
+	Stderr    string            `json:"stderr"`
+	Logs      []Log             `json:"logs"`
+	Emits     []json.RawMessage `json:"emits"`
+	Warnings  []Warning         `json:"warnings"`
+	Calls     []CallSummary     `json:"calls"`
+	Artifacts []Artifact        `json:"artifacts"`
+	Error     *Error            `json:"error,omitempty"`
+	Truncated bool              `json:"truncated"`
+	Timing    Timing            `json:"timing"`
+}
+
+// Log is one record of log.* or console.*.
+type Log struct {
+	Level    string          `json:"level"` // debug, info, warn, error
+	Message  string          `json:"message"`
+	Attrs    json.RawMessage `json:"attrs,omitempty"` // a JSON object
+	Position *Position       `json:"position,omitempty"`
+	Time     string          `json:"time,omitempty"` // RFC 3339, UTC
+}
+
+// Position is a place in a program as written; both start at 1.
+type Position struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// Warning is something the caller should know that did not fail the run, such
+// as UnhandledRejection or StateLost.
+type Warning struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+// CallSummary is one call of a run.
+type CallSummary struct {
+	Server string  `json:"server"`
+	Tool   string  `json:"tool"`
+	Status string  `json:"status"` // ok, error, denied, cancelled, unknown
+	MS     float64 `json:"ms"`
+}
+
+// Artifact is a handle to bytes kept by the daemon.
+type Artifact struct {
+	ID       string `json:"id"`
+	Name     string `json:"name,omitempty"`
+	MimeType string `json:"mimeType,omitempty"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// Error is a failure as a caller sees it. Kind is one of the closed list.
+type Error struct {
+	Kind     string          `json:"kind"`
+	Message  string          `json:"message"`
+	Server   string          `json:"server,omitempty"`
+	Tool     string          `json:"tool,omitempty"`
+	Pointer  string          `json:"pointer,omitempty"`
+	Position *Position       `json:"position,omitempty"`
+	Stack    string          `json:"stack,omitempty"`
+	Hint     string          `json:"hint"`
+	Content  json.RawMessage `json:"content,omitempty"`
+	Feedback string          `json:"feedback,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
+}
+
+// Timing splits a run's time; all in milliseconds. Human time counts against
+// no limit of the run.
+type Timing struct {
+	Compute float64 `json:"compute"`
+	Tools   float64 `json:"tools"`
+	Human   float64 `json:"human"`
+	Queue   float64 `json:"queue"`
+	Total   float64 `json:"total"`
+}
+
+// CallResult is the answer to one call outside a program.
+type CallResult struct {
+	Value     json.RawMessage `json:"value"`         // unwrapped, interface §3
+	Raw       json.RawMessage `json:"raw,omitempty"` // the CallToolResult as the server sent it
+	Text      string          `json:"text"`          // what a model sees
+	Artifacts []Artifact      `json:"artifacts"`
+	Warnings  []Warning       `json:"warnings"`
+	Truncated bool            `json:"truncated"`
+	Timing    Timing          `json:"timing"`
+	Session   string          `json:"session"`
+}
+
+// Problem is an RFC 9457 problem document (application/problem+json).
+type Problem struct {
+	Type   string `json:"type"` // docs/errors/<Kind>.md
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Error         // kind, message, hint, … as members of the document
+}
+
+// Frame is one event of a run's stream, in order of Seq.
+type Frame struct {
+	Seq  int64           `json:"seq"`
+	Type string          `json:"type"` // start, log, emit, call, progress, ask, artifact, result, error, end
+	Run  string          `json:"run"`
+	Data json.RawMessage `json:"data,omitempty"` // by type: Log, any JSON, CallEvent, Progress, Ask, Artifact, RunResult, Error
+}
+
+// CallEvent is the data of a "call" frame: once when it starts, once when it ends.
+type CallEvent struct {
+	ID     int64   `json:"id"` // within the run
+	Server string  `json:"server"`
+	Tool   string  `json:"tool"`
+	Status string  `json:"status"` // running, then as CallSummary.Status
+	Input  string  `json:"input,omitempty"`
+	MS     float64 `json:"ms,omitempty"`
+}
+
+// Progress is the data of a "progress" frame.
+type Progress struct {
+	Call     int64   `json:"call"`
+	Progress float64 `json:"progress"`
+	Total    float64 `json:"total,omitempty"`
+	Message  string  `json:"message,omitempty"`
+}

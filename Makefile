@@ -1,0 +1,67 @@
+# What can be done here. `make` alone builds; every target is safe to repeat.
+#
+#   make build   bin/tenon and the plugin bundle, generating what is missing
+#   make demo    the main job on the embedded engine: nothing else installed
+#   make test    installs what the tests need, runs every test, times each suite
+#   make lint    formatters and checkers
+#   make bench   ratios to the direct call, measured in the same run
+#   make soak    minutes of load with faults, bounded
+#   make clean   removes what was built
+
+SHELL    := /bin/bash
+GO       ?= go
+NPM      ?= npm
+VERSION  ?= 0.1.0-devel
+COMMIT   := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+LDFLAGS  := -s -w -X tenon/daemon/internal/local.version=$(VERSION) -X tenon/daemon/internal/local.commit=$(COMMIT)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ENGINE   := daemon/internal/engine/embedded
+BUNDLE   := daemon/internal/cli/opencode/bundle/opencode-v1.js
+
+.PHONY: build generate plugins demo test lint bench soak clean fmt
+.DEFAULT_GOAL := build
+
+build: generate plugins
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
+
+# The engine's Go source is made from a pinned npm package and never committed;
+# the generator itself decides whether anything is stale.
+generate:
+	@$(GO) generate ./$(ENGINE)
+
+# One file for the plugin, and the copy of it that the binary carries.
+plugins: node_modules/.tenon-installed
+	@$(NPM) run --silent build
+	@mkdir -p $(dir $(BUNDLE)) && cmp -s plugins/opencode-v1/dist/tenon.js $(BUNDLE) || cp plugins/opencode-v1/dist/tenon.js $(BUNDLE)
+
+node_modules/.tenon-installed: package.json package-lock.json
+	@$(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Needs Go and npm (for the engine's pinned source) only: no plugin, no config.
+demo: generate
+	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
+	@bin/tenon demo
+
+test: build
+	@./test/run
+
+lint: generate node_modules/.tenon-installed
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) $$($(GO) list ./... | grep -v /embedded/qjs$$)
+	$(NPM) run --silent lint
+
+fmt:
+	@git ls-files -co --exclude-standard '*.go' | xargs gofmt -w
+	@$(NPM) run --silent format
+
+bench: build
+	@./test/bench
+
+soak: build
+	@./test/soak
+
+clean:
+	rm -rf bin node_modules test/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)

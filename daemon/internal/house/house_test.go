@@ -2,6 +2,7 @@ package house
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -139,6 +140,10 @@ func TestEveryFailureKindHasItsPage(t *testing.T) {
 		if err != nil {
 			t.Errorf("kind %s has no page: %v", kind, err)
 			continue
+		}
+		numbers := fmt.Sprintf("Exit code %d · HTTP status %d\n", kind.ExitCode(), kind.HTTPStatus())
+		if !strings.Contains(string(page), numbers) {
+			t.Errorf("%s does not say %q", kind.Page(), numbers)
 		}
 		for _, heading := range []string{"# " + string(kind), "## What happened", "## Common causes", "## What to do"} {
 			if !strings.Contains(string(page), heading+"\n") {

@@ -1,0 +1,91 @@
+package fakeserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// schema is one tool as tools/list shows it.
+func (t *tool) schema() string {
+	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s},"required":[%s]}}`,
+		t.name, t.about, t.props, t.required)
+}
+
+// listed returns the tools that exist now: honest, generated, loaded.
+func (s *server) listed() []string {
+	var all []string
+	for i := range honest {
+		all = append(all, honest[i].schema())
+	}
+	plain := func(name string) {
+		all = append(all, fmt.Sprintf(`{"name":%q,"description":"generated","inputSchema":{"type":"object"}}`, name))
+	}
+	for i := range s.o.more {
+		plain("t" + strconv.Itoa(i+1))
+	}
+	for _, name := range s.extras() {
+		plain(name)
+	}
+	return all
+}
+
+func (s *server) extras() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for i := range s.loaded {
+		name := "extra"
+		if i > 0 {
+			name += strconv.Itoa(i + 1)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// has reports whether a tool without a program of its own is listed; such a
+// tool answers with its name and arguments.
+func (s *server) has(name string) bool {
+	if s.tools != nil {
+		return strings.Contains(string(s.tools), strconv.Quote(name))
+	}
+	for _, t := range s.listed() {
+		if strings.HasPrefix(t, `{"name":`+strconv.Quote(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) listTools(params json.RawMessage) []byte {
+	if s.tools != nil {
+		return s.tools
+	}
+	all := s.listed()
+	var page struct {
+		Cursor string `json:"cursor"`
+	}
+	_ = json.Unmarshal(params, &page) // no params: the first page
+	from, _ := strconv.Atoi(page.Cursor)
+	size := s.o.pages
+	if size <= 0 {
+		size = len(all)
+	}
+	next := ""
+	start := min(from, len(all))
+	end := min(start+size, len(all))
+	switch {
+	case s.o.cursor == "repeat":
+		next = "again"
+	case s.o.cursor == "endless":
+		next = strconv.Itoa(from + size)
+	case end < len(all):
+		next = strconv.Itoa(end)
+	}
+	if next != "" {
+		next = `,"nextCursor":"` + next + `"`
+	}
+	return []byte(`{"tools":[` + strings.Join(all[start:end], ",") + `]` + next + `}`)
+}

@@ -12,22 +12,18 @@ const (
 	MethodRunCancel     = "run/cancel"
 	MethodCallStart     = "call/start"
 	MethodStatusGet     = "status/get"
-	MethodCatalogGet    = "catalog/get"
 	MethodCatalogSearch = "catalog/search"
-	MethodCatalogTypes  = "catalog/types"
 	MethodRulesChanged  = "rules/changed"
 	MethodToolOutcome   = "tool/outcome"
 	// Notification from plugin to daemon: the question is before the user.
 	MethodAskShown = "permission/shown"
 
 	// Daemon to plugin.
-	MethodResolve        = "session/resolve"
-	MethodAsk            = "permission/ask"
-	MethodWithdraw       = "permission/withdraw"
-	MethodElicit         = "elicitation/ask"
-	MethodNotice         = "notice/show"
-	MethodRunEvent       = "run/event"       // notification, Frame
-	MethodCatalogChanged = "catalog/changed" // notification
+	MethodResolve  = "session/resolve"
+	MethodAsk      = "permission/ask"
+	MethodWithdraw = "permission/withdraw"
+	MethodNotice   = "notice/show"
+	MethodRunEvent = "run/event" // notification, Frame
 
 	// Both.
 	MethodCancelRequest = "$/cancelRequest" // notification {id}

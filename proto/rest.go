@@ -10,7 +10,10 @@ const (
 	HeaderConfig   = "Tenon-Config"   // also ?config=
 	HeaderEnv      = "Tenon-Env"      // base64url of a JSON object: the caller's variables
 	HeaderProtocol = "Tenon-Protocol" // number; both directions
-	HeaderBuild    = "Tenon-Build"    // version+commit; both directions
+	HeaderBuild    = "Tenon-Build"    // version, commit, id and time of the executable; both directions
+
+	HeaderInteractive = "Tenon-Interactive" // "1": somebody at a terminal can answer a question
+	HeaderDraining    = "Tenon-Draining"    // in answers, "1": not carried out, the daemon is about to go
 )
 
 // Health is GET /v1/health: the hello of the REST side.

@@ -1,0 +1,81 @@
+package proto
+
+import "encoding/json"
+
+// The schemas promise arrays and objects where Go may hold nil, which
+// encoding/json writes as null. The methods below keep that promise at the one
+// place every message passes, so that no producer has to remember it.
+
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (r RunResult) MarshalJSON() ([]byte, error) {
+	type plain RunResult
+	r.Logs, r.Emits, r.Warnings = list(r.Logs), list(r.Emits), list(r.Warnings)
+	r.Calls, r.Artifacts = list(r.Calls), list(r.Artifacts)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (r CallResult) MarshalJSON() ([]byte, error) {
+	type plain CallResult
+	r.Artifacts, r.Warnings = list(r.Artifacts), list(r.Warnings)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (s Server) MarshalJSON() ([]byte, error) {
+	type plain Server
+	s.Instances = list(s.Instances)
+	return json.Marshal(plain(s))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (r SearchResult) MarshalJSON() ([]byte, error) {
+	type plain SearchResult
+	r.Items = list(r.Items)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (s SessionStatus) MarshalJSON() ([]byte, error) {
+	type plain SessionStatus
+	s.Leases, s.Runs, s.Approvals = list(s.Leases), list(s.Runs), list(s.Approvals)
+	return json.Marshal(plain(s))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (s Status) MarshalJSON() ([]byte, error) {
+	type plain Status
+	s.Config, s.Problems = list(s.Config), list(s.Problems)
+	s.Bridges, s.Engines = list(s.Bridges), list(s.Engines)
+	return json.Marshal(plain(s))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (r RuleList) MarshalJSON() ([]byte, error) {
+	type plain RuleList
+	r.Rules = list(r.Rules)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes an absent list as an empty array.
+func (r HelloResult) MarshalJSON() ([]byte, error) {
+	type plain HelloResult
+	r.Wants = list(r.Wants)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes an absent environment as an empty object.
+func (h Hello) MarshalJSON() ([]byte, error) {
+	type plain Hello
+	if h.Env == nil {
+		h.Env = map[string]string{}
+	}
+	return json.Marshal(plain(h))
+}

@@ -1,0 +1,258 @@
+/**
+ * Bodies of the REST routes below /v1, where the bridge carries them too.
+ * Twin of rest.go; both are held against schema/rest.json by their tests.
+ */
+
+import type { Problem, RunResult } from "./result.ts"
+import type { Build } from "./version.ts"
+
+/** Health is GET /v1/health: the hello of the REST side. */
+export interface Health {
+  protocol: number
+  build: Build
+  pid: number
+  /** RFC 3339 */
+  started: string
+  uid: number
+  draining: boolean
+}
+
+/** ExecRequest is POST /v1/exec, answered with RunResult, or with frames. */
+export interface ExecRequest {
+  code: string
+  args?: string[]
+  input?: unknown
+  engine?: string
+  cwd?: string
+  /** 0 = none; absent = the setting */
+  timeoutMs?: number
+  callTimeoutMs?: number
+  maxOutputBytes?: number
+  maxToolCalls?: number
+  memoryBytes?: number
+  /** file name for messages */
+  name?: string
+}
+
+/** CallRequest is POST /v1/call, answered with CallResult. */
+export interface CallRequest {
+  server: string
+  tool: string
+  arguments?: unknown
+  cwd?: string
+  callTimeoutMs?: number
+  raw?: boolean
+}
+
+/** Server is one row of GET /v1/servers. */
+export interface Server {
+  name: string
+  namespace: string
+  status: "idle" | "starting" | "ready" | "failed" | "crash-loop" | "disabled" | "untrusted" | "invalid"
+  detail?: string
+  scope: string
+  kind: "stdio" | "http" | "sse"
+  /** file:line */
+  origin: string
+  /** as written: placeholders unexpanded */
+  command?: string[]
+  url?: string
+  instances: Instance[]
+  maxInstances: number
+  tools?: Tool[]
+  toolCount: number
+  restarts: number
+  warnings?: string[]
+}
+
+/** Instance is one running connection to a server. */
+export interface Instance {
+  id: string
+  server: string
+  state: "starting" | "ready" | "busy" | "doubtful" | "draining" | "dying"
+  pid?: number
+  since: string
+  inFlight: number
+  calls: number
+  spare: boolean
+  protocol?: string
+  /** a sample of what it printed that is not MCP */
+  noise?: string
+}
+
+/** Tool is one tool of a server. */
+export interface Tool {
+  name: string
+  /** tools.<ns>.<tool> as a program writes it */
+  path: string
+  title?: string
+  description?: string
+  inputSchema?: unknown
+  outputSchema?: unknown
+  annotations?: unknown
+}
+
+/** Session is one row of GET /v1/sessions. */
+export interface Session {
+  id: string
+  root: string
+  parent?: string
+  children?: string[]
+  /** opencode-v1, cli, mcp, … */
+  host: string
+  state: "provisional" | "attached" | "named" | "ephemeral" | "directory" | "ending"
+  directory?: string
+  agent?: string
+  title?: string
+  since: string
+  lastUsed: string
+  runs: number
+  leases: number
+  endsAt?: string
+  note?: string
+}
+
+/** Lease is one row of GET /v1/leases: a binding, or somebody who waits for one. */
+export interface Lease {
+  id: string
+  server: string
+  scope: string
+  key: string
+  session?: string
+  instance?: string
+  state: "held" | "in-use" | "waiting"
+  uses: number
+  since: string
+  lastUsed?: string
+  /** why it waits, or why it is kept */
+  reason?: string
+  /** when it would be evicted */
+  ends?: string
+}
+
+/** Run is one row of GET /v1/runs. */
+export interface Run {
+  id: string
+  session: string
+  status: "running" | "ok" | "failed" | "cancelled" | "lost"
+  kind?: string
+  surface: string
+  engine: string
+  cwd: string
+  /** head only in lists */
+  code?: string
+  started: string
+  ended?: string
+  calls: number
+  waiting?: string
+  result?: RunResult
+}
+
+/** Approval is one row of GET /v1/approvals. */
+export interface Approval {
+  id: string
+  session: string
+  root: string
+  run?: string
+  key: string
+  server: string
+  tool: string
+  arguments?: unknown
+  since: string
+  deadline: string
+  /** where it is before a user */
+  shown?: string
+  /** the rule that asks */
+  reason: string
+}
+
+/** ApprovalReply is POST /v1/approvals/{id}. */
+export interface ApprovalReply {
+  decision: "approve" | "always" | "deny"
+  feedback?: string
+}
+
+/** SearchResult is GET /v1/search and catalog/search. */
+export interface SearchResult {
+  items: SearchItem[]
+  total: number
+  remaining: number
+  next: SearchNext | null
+}
+
+/** SearchItem is one tool found. */
+export interface SearchItem {
+  path: string
+  server: string
+  tool: string
+  signature: string
+  description?: string
+}
+
+/** SearchNext is where the next page starts. */
+export interface SearchNext {
+  offset: number
+}
+
+/** Search is the query of catalog/search. */
+export interface Search {
+  session?: string
+  directory?: string
+  query: string
+  namespace?: string
+  limit?: number
+  offset?: number
+}
+
+/** SessionStatus is what tenon_status shows. */
+export interface SessionStatus {
+  session: Session
+  leases: Lease[]
+  runs: Run[]
+  approvals: Approval[]
+  /** what a model sees */
+  text: string
+}
+
+/** Status is GET /v1/status. */
+export interface Status {
+  health: Health
+  socket: string
+  /** files in effect */
+  config: string[]
+  problems: Problem[]
+  sessions: number
+  instances: number
+  runs: number
+  approvals: number
+  bridges: Bridge[]
+  engines: Engine[]
+  rssBytes: number
+}
+
+/** Bridge is one connected plugin. */
+export interface Bridge {
+  connection: string
+  plugin: string
+  build: Build
+  host: string
+  pid: number
+  directory: string
+}
+
+/** Engine is one way to execute a program on this machine. */
+export interface Engine {
+  name: string
+  version?: string
+  path?: string
+  available: boolean
+  reason?: string
+}
+
+/** Event is one frame of GET /v1/events. */
+export interface Event {
+  seq: number
+  type: "session" | "lease" | "instance" | "run" | "approval" | "config" | "daemon"
+  time: string
+  data: unknown
+}

@@ -1,0 +1,69 @@
+package catalog
+
+import (
+	"sort"
+	"strings"
+)
+
+// Nearest returns up to n of the candidates that look most like name, nearest
+// first; candidates that have nothing to do with it are left out.
+func Nearest(name string, candidates []string, n int) []string {
+	type scored struct {
+		name string
+		cost int
+	}
+	want := strings.ToLower(name)
+	var found []scored
+	for _, c := range candidates {
+		have := strings.ToLower(c)
+		cost := distance(want, have)
+		limit := max(2, max(len(want), len(have))/3)
+		if len(want) >= 3 && (strings.Contains(have, want) || len(have) >= 3 && strings.Contains(want, have)) {
+			cost = min(cost, 1)
+		}
+		if cost <= limit {
+			found = append(found, scored{c, cost})
+		}
+	}
+	sort.Slice(found, func(i, j int) bool {
+		if found[i].cost != found[j].cost {
+			return found[i].cost < found[j].cost
+		}
+		return found[i].name < found[j].name
+	})
+	out := make([]string, 0, n)
+	for _, f := range found {
+		if len(out) == n {
+			break
+		}
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of
+// neighbours that turn a into b. Long names are cut: the hint is not worth more.
+func distance(a, b string) int {
+	const limit = 64
+	x, y := []rune(a), []rune(b)
+	x, y = x[:min(len(x), limit)], y[:min(len(y), limit)]
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}

@@ -43,7 +43,8 @@ type Hello struct {
 	Worktree    string            `json:"worktree,omitempty"`
 	Interactive bool              `json:"interactive"` // somebody sees questions here
 	Config      string            `json:"config,omitempty"`
-	Env         map[string]string `json:"env"` // allow-listed variables of the host
+	Events      bool              `json:"events,omitempty"` // send run/event
+	Env         map[string]string `json:"env"`              // allow-listed variables of the host
 }
 
 // HelloResult answers Hello.

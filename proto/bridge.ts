@@ -28,6 +28,8 @@ export interface Hello {
   /** somebody sees questions here */
   interactive: boolean
   config?: string
+  /** send run/event */
+  events?: boolean
   /** allow-listed variables of the host */
   env: Record<string, string>
 }

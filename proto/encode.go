@@ -79,3 +79,17 @@ func (h Hello) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(plain(h))
 }
+
+// MarshalJSON writes an absent list as an empty array.
+func (c CallerInfo) MarshalJSON() ([]byte, error) {
+	type plain CallerInfo
+	c.May = list(c.May)
+	return json.Marshal(plain(c))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
+func (r TrustResult) MarshalJSON() ([]byte, error) {
+	type plain TrustResult
+	r.Files, r.Servers = list(r.Files), list(r.Servers)
+	return json.Marshal(plain(r))
+}

@@ -251,3 +251,53 @@ type Event struct {
 	Time string          `json:"time"`
 	Data json.RawMessage `json:"data"`
 }
+
+// CallerInfo is GET /v1/caller: how the daemon sees the one who asks.
+type CallerInfo struct {
+	Class   string   `json:"class"` // user, session, stranger
+	Session string   `json:"session,omitempty"`
+	May     []string `json:"may"` // actions this caller is allowed
+}
+
+// SessionCreate is POST /v1/sessions: makes a named session, or joins it.
+type SessionCreate struct {
+	ID        string `json:"id"`
+	Directory string `json:"directory,omitempty"`
+}
+
+// SessionTicket answers SessionCreate.
+type SessionTicket struct {
+	Session Session `json:"session"`
+	Ticket  string  `json:"ticket"`
+}
+
+// StopRequest is POST /v1/stop.
+type StopRequest struct {
+	WhenIdle bool   `json:"whenIdle,omitempty"` // only once no run, question or stateful binding is alive
+	Force    bool   `json:"force,omitempty"`    // cancel what runs instead of waiting for it
+	Reason   string `json:"reason,omitempty"`
+}
+
+// StopResult answers StopRequest: what the stop ends or waits for.
+type StopResult struct {
+	PID      int  `json:"pid"`
+	Runs     int  `json:"runs"`
+	Leases   int  `json:"leases"`
+	Sessions int  `json:"sessions"`
+	Stopping bool `json:"stopping"` // false: it goes on until it is idle
+}
+
+// TrustRequest is POST /v1/trust: trusts the project files of a directory, or
+// accepts looser permissions of the user's own file.
+type TrustRequest struct {
+	Directory string `json:"directory,omitempty"`
+	Config    bool   `json:"config,omitempty"`
+}
+
+// TrustResult answers TrustRequest.
+type TrustResult struct {
+	Path    string   `json:"path"`
+	Changed bool     `json:"changed"`
+	Files   []string `json:"files"`
+	Servers []Server `json:"servers"` // what may now be started
+}

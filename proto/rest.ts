@@ -256,3 +256,60 @@ export interface Event {
   time: string
   data: unknown
 }
+
+/** CallerInfo is GET /v1/caller: how the daemon sees the one who asks. */
+export interface CallerInfo {
+  class: "user" | "session" | "stranger"
+  session?: string
+  /** actions this caller is allowed */
+  may: string[]
+}
+
+/** SessionCreate is POST /v1/sessions: makes a named session, or joins it. */
+export interface SessionCreate {
+  id: string
+  directory?: string
+}
+
+/** SessionTicket answers SessionCreate. */
+export interface SessionTicket {
+  session: Session
+  ticket: string
+}
+
+/** StopRequest is POST /v1/stop. */
+export interface StopRequest {
+  /** only once no run, question or stateful binding is alive */
+  whenIdle?: boolean
+  /** cancel what runs instead of waiting for it */
+  force?: boolean
+  reason?: string
+}
+
+/** StopResult answers StopRequest: what the stop ends or waits for. */
+export interface StopResult {
+  pid: number
+  runs: number
+  leases: number
+  sessions: number
+  /** false: it goes on until it is idle */
+  stopping: boolean
+}
+
+/**
+ * TrustRequest is POST /v1/trust: trusts the project files of a directory, or
+ * accepts looser permissions of the user's own file.
+ */
+export interface TrustRequest {
+  directory?: string
+  config?: boolean
+}
+
+/** TrustResult answers TrustRequest. */
+export interface TrustResult {
+  path: string
+  changed: boolean
+  files: string[]
+  /** what may now be started */
+  servers: Server[]
+}

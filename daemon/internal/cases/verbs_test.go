@@ -1,0 +1,332 @@
+package cases
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// verb carries out one kind of line. last is the standard output of the line
+// before.
+type verb func(s *scene, p *plan, last []byte) (outcome, error)
+
+var verbs map[string]verb
+
+func init() { // a literal would refer to itself by way of parsePlan
+	verbs = map[string]verb{
+		"tenon": program1, "sh": program1,
+		"join": joinVerb, "keys": keysVerb, "signal": signalVerb,
+		"processes": processesVerb, "zombies": zombiesVerb, "memory": memoryVerb,
+		"show": showVerb, "last": lastVerb, "distinct": distinctVerb, "journal": journalVerb,
+		"set": setVerb, "http": httpVerb, "socket": socketVerb, "other-build": otherBuildVerb,
+		"host": hostVerb, "session": sessionVerb, "bridge": bridgeVerb,
+	}
+}
+
+func program1(s *scene, p *plan, _ []byte) (outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), hung)
+	defer cancel()
+	return s.runProgram(ctx, p, nil)
+}
+
+// no is the answer to a question that is not so.
+func no(format string, args ...any) outcome {
+	return outcome{code: 1, stderr: fmt.Appendf(nil, format, args...)}
+}
+
+func usage(text string) error { return errors.New("usage: " + text) }
+
+func joinVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) != 1 {
+		return outcome{}, usage("join JOB")
+	}
+	return s.join(p.words[0])
+}
+
+// keysVerb types into a job's terminal; Go's escapes work in the text.
+func keysVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) != 2 {
+		return outcome{}, usage("keys JOB TEXT")
+	}
+	j, err := s.job(p.words[0])
+	if err != nil {
+		return outcome{}, err
+	}
+	if j.terminal == nil {
+		return outcome{}, fmt.Errorf("job %s has no terminal", p.words[0])
+	}
+	text, err := strconv.Unquote(`"` + p.words[1] + `"`)
+	if err != nil {
+		return outcome{}, err
+	}
+	<-j.terminal.ready
+	_, err = j.terminal.keys.Write([]byte(text))
+	return outcome{}, err
+}
+
+// daemonWord stands for the daemon's own process in patterns.
+const daemonWord = "daemon"
+
+// daemonPID reads the process id that the daemon left in its runtime folder.
+func (s *scene) daemonPID() (int, error) {
+	raw, err := os.ReadFile(filepath.Join(s.runtime, "daemon.json"))
+	if err != nil {
+		return 0, err
+	}
+	var info struct {
+		PID int `json:"pid"`
+	}
+	if err := json.Unmarshal(raw, &info); err != nil || info.PID == 0 {
+		return 0, fmt.Errorf("daemon.json names no process: %s", raw)
+	}
+	return info.PID, nil
+}
+
+func (s *scene) matching(pattern string) ([]process, error) {
+	if pattern == daemonWord {
+		pid, err := s.daemonPID()
+		if err != nil {
+			return nil, nil // no file, no daemon
+		}
+		for _, p := range s.processes() {
+			if p.pid == pid {
+				return []process{p}, nil
+			}
+		}
+		return nil, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var found []process
+	for _, p := range s.processes() {
+		if re.MatchString(p.command) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// signalVerb sends a signal to the case's processes that match. "for=DUR"
+// after STOP lets them go on when the time is over.
+func signalVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) < 2 {
+		return outcome{}, usage("signal NAME PATTERN [for=DUR]")
+	}
+	sig := unix.SignalNum("SIG" + p.words[0])
+	if sig == 0 {
+		return outcome{}, fmt.Errorf("unknown signal %s", p.words[0])
+	}
+	found, err := s.matching(p.words[1])
+	if err != nil {
+		return outcome{}, err
+	}
+	if len(found) == 0 {
+		return no("no process matches %s", p.words[1]), nil
+	}
+	for _, f := range found {
+		if err := syscall.Kill(f.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return outcome{}, err
+		}
+	}
+	if d, ok := options(p.words[2:])["for"]; ok {
+		stopped, err := time.ParseDuration(d)
+		if err != nil {
+			return outcome{}, err
+		}
+		time.AfterFunc(stopped, func() {
+			for _, f := range found {
+				_ = syscall.Kill(f.pid, syscall.SIGCONT)
+			}
+		})
+	}
+	return outcome{}, nil
+}
+
+// count judges "OP N" about a number.
+func count(n int, words []string, what string, detail any) (outcome, error) {
+	if len(words) != 2 {
+		return outcome{}, usage(what + " OP N")
+	}
+	ok, err := compare(json.Number(strconv.Itoa(n)), words[0], words[1])
+	if err != nil {
+		return outcome{}, err
+	}
+	if !ok {
+		return no("%d %s, want %s %s: %v", n, what, words[0], words[1], detail), nil
+	}
+	return outcome{}, nil
+}
+
+func processesVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) != 3 {
+		return outcome{}, usage("processes PATTERN OP N")
+	}
+	found, err := s.matching(p.words[0])
+	if err != nil {
+		return outcome{}, err
+	}
+	return count(len(found), p.words[1:], "processes", found)
+}
+
+func zombiesVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	found := s.zombies()
+	return count(len(found), p.words, "zombies", found)
+}
+
+// memoryVerb judges the daemon's resident memory, now or at its highest.
+func memoryVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	lines := map[string]string{"now": "VmRSS", "peak": "VmHWM"}
+	if len(p.words) != 3 || lines[p.words[0]] == "" {
+		return outcome{}, usage("memory now|peak OP MiB")
+	}
+	pid, err := s.daemonPID()
+	if err != nil {
+		return outcome{}, err
+	}
+	n, err := memory(pid, lines[p.words[0]])
+	if err != nil {
+		return outcome{}, err
+	}
+	return count(int(n>>20), p.words[1:], "MiB", lines[p.words[0]])
+}
+
+func showVerb(_ *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) != 1 {
+		return outcome{}, usage("show FILE")
+	}
+	path := p.words[0]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.dir, path)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return no("no file %s", path), nil
+	}
+	return outcome{stdout: data}, err
+}
+
+func lastVerb(_ *scene, _ *plan, last []byte) (outcome, error) { return outcome{stdout: last}, nil }
+
+// distinctVerb counts the different lines of the output before.
+func distinctVerb(_ *scene, p *plan, last []byte) (outcome, error) {
+	seen := map[string]bool{}
+	for l := range strings.Lines(string(last)) {
+		if l = strings.TrimSpace(l); l != "" {
+			seen[l] = true
+		}
+	}
+	o, err := count(len(seen), p.words, "different lines", string(last))
+	o.stdout = last
+	return o, err
+}
+
+// journalVerb prints a fake server's journal as one JSON list of messages:
+// those of a method, the answers to its own questions ("answers"), or all.
+func journalVerb(_ *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) != 2 {
+		return outcome{}, usage("journal FILE METHOD|answers|all")
+	}
+	path := p.words[0]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.dir, path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return outcome{}, err
+	}
+	list := []json.RawMessage{}
+	for line := range bytes.Lines(data) {
+		var entry struct {
+			Message json.RawMessage `json:"message"`
+		}
+		var head struct {
+			Method string `json:"method"`
+		}
+		if json.Unmarshal(line, &entry) != nil {
+			continue // still being written
+		}
+		_ = json.Unmarshal(entry.Message, &head) // what is no message has no method
+		if p.words[1] == "all" || p.words[1] == head.Method || p.words[1] == "answers" && head.Method == "" {
+			list = append(list, entry.Message)
+		}
+	}
+	out, err := json.Marshal(list)
+	return outcome{stdout: out}, err
+}
+
+// setVerb sets variables for the rest of the case. testscript's own env does
+// not reach the programs of this runner.
+func setVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	for _, kv := range p.words {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok {
+			return outcome{}, usage("set NAME=VALUE…")
+		}
+		s.mu.Lock()
+		s.env[name] = value
+		s.mu.Unlock()
+	}
+	return outcome{}, nil
+}
+
+// otherBuildVerb writes a copy of the program that differs in nothing but its
+// build id, and is a minute younger.
+func otherBuildVerb(s *scene, p *plan, _ []byte) (outcome, error) {
+	if len(p.words) != 1 {
+		return outcome{}, usage("other-build FILE")
+	}
+	own := filepath.Join(s.work, "bin", "tenon")
+	f, err := elf.Open(own)
+	if err != nil {
+		return outcome{}, err
+	}
+	note := f.Section(".note.go.buildid")
+	_ = f.Close()
+	if note == nil {
+		return outcome{}, errors.New("the program has no build id")
+	}
+	data, err := os.ReadFile(own)
+	if err != nil {
+		return outcome{}, err
+	}
+	at := note.Offset + note.Size - 1
+	for data[at] == 0 { // padding
+		at--
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(p.words[0], data, 0o755); err != nil {
+		return outcome{}, err
+	}
+	st, err := os.Stat(own)
+	if err != nil {
+		return outcome{}, err
+	}
+	younger := st.ModTime().Add(time.Minute)
+	return outcome{}, os.Chtimes(p.words[0], younger, younger)
+}
+
+// options reads words of the form name=value.
+func options(words []string) map[string]string {
+	all := map[string]string{}
+	for _, w := range words {
+		if name, value, ok := strings.Cut(w, "="); ok {
+			all[name] = value
+		}
+	}
+	return all
+}

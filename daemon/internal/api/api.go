@@ -1,0 +1,153 @@
+// Package api serves the daemon's HTTP interface: one route table, one place
+// where failures become problem documents, and event streams. Work is done
+// behind the small interfaces of Services; every request is tied to its Caller
+// before anything else happens.
+package api
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"tenon/daemon/internal/local"
+	"tenon/daemon/internal/peer"
+	"tenon/proto"
+)
+
+// Limits of requests, in bytes (docs/daemon.md prints them).
+const (
+	MaxBody     = 1 << 20  // of any request
+	MaxWorkBody = 32 << 20 // of exec and call, which carry programs and inputs
+	MaxHeader   = 1 << 20  // of all headers together; the environment travels there
+)
+
+// Callers decides who sent a request; *peer.Resolver does.
+type Callers interface {
+	FromHTTP(r *http.Request) (*peer.Caller, error)
+}
+
+// Servers answers for the configured servers of a caller's directory.
+type Servers interface {
+	List(ctx context.Context, c *peer.Caller) ([]proto.Server, error)
+	Get(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error)
+	Restart(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error)
+	Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error)
+}
+
+// Sessions answers for live sessions.
+type Sessions interface {
+	List(ctx context.Context, c *peer.Caller) ([]proto.Session, error)
+	// Create makes or joins the named session and gives its ticket.
+	Create(ctx context.Context, c *peer.Caller, r proto.SessionCreate) (*proto.SessionTicket, error)
+	End(ctx context.Context, c *peer.Caller, id string) error
+}
+
+// Leases answers for bindings and those who wait for one.
+type Leases interface {
+	List(ctx context.Context, c *peer.Caller) ([]proto.Lease, error)
+	Release(ctx context.Context, c *peer.Caller, id string) error
+}
+
+// Run is one program being run.
+type Run interface {
+	// Frames replays the run's frames from the first on and ends with the run
+	// or with ctx.
+	Frames(ctx context.Context) <-chan proto.Frame
+	// Wait returns the result when the run has ended.
+	Wait() *proto.RunResult
+}
+
+// Runs starts programs and answers for present and past runs.
+type Runs interface {
+	// Exec starts a run that is cancelled when ctx ends.
+	Exec(ctx context.Context, c *peer.Caller, r proto.ExecRequest) (Run, error)
+	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest) (*proto.CallResult, error)
+	List(ctx context.Context, c *peer.Caller, q RunQuery) ([]proto.Run, error)
+	Get(ctx context.Context, c *peer.Caller, id string) (*proto.Run, error)
+	// Output gives a run's whole output, or one artifact of it; the reader is
+	// closed by the API.
+	Output(ctx context.Context, c *peer.Caller, id, artifact string) (Output, error)
+	Cancel(ctx context.Context, c *peer.Caller, id, reason string) error
+}
+
+// RunQuery selects runs.
+type RunQuery struct {
+	Session string
+	Live    bool // only those that run now
+	Limit   int  // 0: the store's default
+}
+
+// Output is the bytes of a run.
+type Output struct {
+	Body     io.ReadCloser
+	MimeType string
+	Name     string // of an artifact
+}
+
+// Approvals answers for questions that wait for a human.
+type Approvals interface {
+	List(ctx context.Context, c *peer.Caller) ([]proto.Approval, error)
+	Answer(ctx context.Context, c *peer.Caller, id string, r proto.ApprovalReply) error
+	// Watch counts the caller as somebody who sees questions until stop.
+	Watch(c *peer.Caller) (stop func())
+}
+
+// Life is the daemon itself.
+type Life interface {
+	Health() proto.Health
+	Status(ctx context.Context, c *peer.Caller) (*proto.Status, error)
+	// Stop begins to end the daemon and returns what that will end; the daemon
+	// goes after the answer.
+	Stop(ctx context.Context, r proto.StopRequest) (*proto.StopResult, error)
+	Trust(ctx context.Context, r proto.TrustRequest) (*proto.TrustResult, error)
+	// Newer hears that a client of a later build of the same protocol called.
+	Newer(s local.Stamp)
+}
+
+// Services are what the routes are made of. All are required, but for Bridge.
+type Services struct {
+	Callers   Callers
+	Life      Life
+	Servers   Servers
+	Sessions  Sessions
+	Leases    Leases
+	Runs      Runs
+	Approvals Approvals
+	Events    *Hub
+	Bridge    http.Handler // GET /v1/bridge; nil: there is none
+}
+
+// Options configure a Server.
+type Options struct {
+	Services
+	Gate *Gate        // closed when the daemon drains; nil: never
+	Log  *slog.Logger // nil: discarded
+}
+
+// Server is the HTTP side of the daemon. It is safe for concurrent use.
+type Server struct {
+	o   Options
+	mux *http.ServeMux
+}
+
+// New makes the server of the unix socket; see Guard for TCP.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Gate == nil {
+		o.Gate = NewGate()
+	}
+	if o.Events == nil {
+		o.Events = NewHub(0)
+	}
+	s := &Server{o: o, mux: http.NewServeMux()}
+	for _, r := range table {
+		s.mux.Handle(r.Method+" "+r.Path, s.handle(r))
+	}
+	s.mux.Handle("/", http.HandlerFunc(s.serveNothing))
+	return s
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }

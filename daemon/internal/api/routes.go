@@ -1,0 +1,56 @@
+package api
+
+import (
+	"net/http"
+
+	"tenon/daemon/internal/peer"
+)
+
+// Route is one row of the table of contents of this API.
+type Route struct {
+	Method string
+	Path   string
+	serve  func(*Server, http.ResponseWriter, *http.Request, *peer.Caller) error
+	// May is what the caller must be allowed to do; handlers that check against
+	// the owner of what they touch leave it empty and use MayTouch.
+	may peer.Action
+	// work marks routes that a draining daemon refuses.
+	work bool
+	// body is the size limit; 0 means MaxBody.
+	body int64
+}
+
+// table is every route; Routes gives it to tests and documents.
+var table = []Route{
+	{Method: "GET", Path: "/v1/health", serve: (*Server).serveHealth},
+	{Method: "GET", Path: "/v1/status", serve: (*Server).serveStatus},
+	{Method: "GET", Path: "/v1/caller", serve: (*Server).serveCaller},
+	{Method: "POST", Path: "/v1/stop", serve: (*Server).serveStop, may: peer.Stop},
+	{Method: "POST", Path: "/v1/trust", serve: (*Server).serveTrust, may: peer.Trust},
+
+	{Method: "GET", Path: "/v1/servers", serve: (*Server).serveServers},
+	{Method: "GET", Path: "/v1/servers/{name}", serve: (*Server).serveServer},
+	{Method: "POST", Path: "/v1/servers/{name}/restart", serve: (*Server).serveRestart, may: peer.Restart},
+	{Method: "GET", Path: "/v1/search", serve: (*Server).serveSearch},
+
+	{Method: "GET", Path: "/v1/sessions", serve: (*Server).serveSessions},
+	{Method: "POST", Path: "/v1/sessions", serve: (*Server).serveSessionCreate, work: true},
+	{Method: "DELETE", Path: "/v1/sessions/{id}", serve: (*Server).serveSessionEnd},
+	{Method: "GET", Path: "/v1/leases", serve: (*Server).serveLeases},
+	{Method: "DELETE", Path: "/v1/leases/{id}", serve: (*Server).serveRelease},
+
+	{Method: "POST", Path: "/v1/call", serve: (*Server).serveCall, work: true, body: MaxWorkBody},
+	{Method: "POST", Path: "/v1/exec", serve: (*Server).serveExec, work: true, body: MaxWorkBody},
+	{Method: "GET", Path: "/v1/runs", serve: (*Server).serveRuns},
+	{Method: "GET", Path: "/v1/runs/{id}", serve: (*Server).serveRun},
+	{Method: "GET", Path: "/v1/runs/{id}/output", serve: (*Server).serveOutput},
+	{Method: "POST", Path: "/v1/runs/{id}/cancel", serve: (*Server).serveCancel},
+
+	{Method: "GET", Path: "/v1/approvals", serve: (*Server).serveApprovals},
+	{Method: "POST", Path: "/v1/approvals/{id}", serve: (*Server).serveApproval, may: peer.Approve},
+	{Method: "GET", Path: "/v1/events", serve: (*Server).serveEvents},
+	{Method: "GET", Path: "/v1/bridge", serve: (*Server).serveBridge, work: true},
+}
+
+// Routes lists every route.
+func Routes() []Route { return append([]Route(nil), table...) }

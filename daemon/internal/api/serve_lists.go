@@ -1,0 +1,166 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/proto"
+)
+
+// list answers with a JSON array, never null.
+func list[T any](w http.ResponseWriter, items []T, err error) error {
+	if err != nil {
+		return err
+	}
+	if items == nil {
+		items = []T{}
+	}
+	return answer(w, items)
+}
+
+// done answers a deletion.
+func done(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+// one answers with a single object.
+func one[T any](w http.ResponseWriter, item *T, err error) error {
+	if err != nil {
+		return err
+	}
+	return answer(w, item)
+}
+
+func (s *Server) serveServers(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	items, err := s.o.Servers.List(r.Context(), c)
+	return list(w, items, err)
+}
+
+func (s *Server) serveServer(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	item, err := s.o.Servers.Get(r.Context(), c, r.PathValue("name"))
+	return one(w, item, err)
+}
+
+func (s *Server) serveRestart(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	item, err := s.o.Servers.Restart(r.Context(), c, r.PathValue("name"))
+	return one(w, item, err)
+}
+
+func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	q, err := query(r, "query", "namespace", "limit", "offset")
+	if err != nil {
+		return err
+	}
+	search := proto.Search{Query: q.Get("query"), Namespace: q.Get("namespace"), Directory: c.Dir}
+	if search.Limit, err = number(q, "limit"); err != nil {
+		return err
+	}
+	if search.Offset, err = number(q, "offset"); err != nil {
+		return err
+	}
+	found, err := s.o.Servers.Search(r.Context(), c, search)
+	return one(w, found, err)
+}
+
+func (s *Server) serveSessions(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	items, err := s.o.Sessions.List(r.Context(), c)
+	return list(w, items, err)
+}
+
+func (s *Server) serveSessionCreate(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	var req proto.SessionCreate
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	if req.ID == "" {
+		return fault.New(fault.UsageError, "a named session needs an id")
+	}
+	made, err := s.o.Sessions.Create(r.Context(), c, req)
+	return one(w, made, err)
+}
+
+func (s *Server) serveSessionEnd(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	id := r.PathValue("id")
+	if err := c.MayTouch(peer.EndSess, id); err != nil {
+		return err
+	}
+	return done(w, s.o.Sessions.End(r.Context(), c, id))
+}
+
+func (s *Server) serveLeases(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	items, err := s.o.Leases.List(r.Context(), c)
+	return list(w, items, err)
+}
+
+func (s *Server) serveRelease(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	return done(w, s.o.Leases.Release(r.Context(), c, r.PathValue("id")))
+}
+
+func (s *Server) serveRuns(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	q, err := query(r, "session", "live", "limit")
+	if err != nil {
+		return err
+	}
+	want := RunQuery{Session: q.Get("session"), Live: q.Get("live") == "true"}
+	if want.Limit, err = number(q, "limit"); err != nil {
+		return err
+	}
+	items, err := s.o.Runs.List(r.Context(), c, want)
+	return list(w, items, err)
+}
+
+func (s *Server) serveRun(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	item, err := s.o.Runs.Get(r.Context(), c, r.PathValue("id"))
+	return one(w, item, err)
+}
+
+// serveOutput gives the whole output of a run, or one of its artifacts, as
+// bytes: nothing of it is interpreted.
+func (s *Server) serveOutput(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	q, err := query(r, "artifact")
+	if err != nil {
+		return err
+	}
+	out, err := s.o.Runs.Output(r.Context(), c, r.PathValue("id"), q.Get("artifact"))
+	if err != nil {
+		return err
+	}
+	defer out.Body.Close()
+	kind := out.MimeType
+	if kind == "" {
+		kind = "text/plain; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Security-Policy", "sandbox") // upstream bytes are data, whatever they claim to be
+	disposition := "attachment"
+	if out.Name != "" {
+		disposition += "; filename=" + strconv.QuoteToASCII(out.Name)
+	}
+	w.Header().Set("Content-Disposition", disposition)
+	_, _ = io.Copy(w, out.Body) // the peer may be gone
+	return nil
+}
+
+func (s *Server) serveCancel(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	reason := "cancelled by " + string(c.Class)
+	return done(w, s.o.Runs.Cancel(r.Context(), c, r.PathValue("id"), reason))
+}
+
+func (s *Server) serveApprovals(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	items, err := s.o.Approvals.List(r.Context(), c)
+	return list(w, items, err)
+}
+
+func (s *Server) serveApproval(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	var req proto.ApprovalReply
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	return done(w, s.o.Approvals.Answer(r.Context(), c, r.PathValue("id"), req))
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/proto"
+)
+
+// serveExec runs a program. The client chooses one document or frames; either
+// way the run ends when the client hangs up.
+func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	var req proto.ExecRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	ctx, hangUp := hangUp(r)
+	defer hangUp()
+	run, err := s.o.Runs.Exec(ctx, c, req)
+	if err != nil {
+		return err
+	}
+	kind := wanted(r)
+	if kind == oneDocument {
+		return answer(w, run.Wait())
+	}
+	s.pump(ctx, newStream(w, kind), run.Frames(ctx))
+	return nil
+}
+
+// hangUp makes a context that ends with the connection, with the reason that
+// upstream servers and the run's record should see.
+func hangUp(r *http.Request) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	stop := context.AfterFunc(r.Context(), func() {
+		cancel(fault.New(fault.Cancelled, "the caller hung up"))
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// pump writes frames until they end or the peer goes. Frames that are already
+// waiting travel together.
+func (s *Server) pump(ctx context.Context, out *stream, frames <-chan proto.Frame) {
+	beat := time.NewTicker(keepAlive)
+	defer beat.Stop()
+	for {
+		select {
+		case f, ok := <-frames:
+			if !ok {
+				_ = out.rc.Flush() // the peer may be gone
+				return
+			}
+			if out.send(f.Type, f.Seq, f, len(frames) == 0) != nil {
+				return
+			}
+		case <-beat.C:
+			if out.beat() != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serveCall makes one call.
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	var req proto.CallRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	ctx, hangUp := hangUp(r)
+	defer hangUp()
+	result, err := s.o.Runs.Call(ctx, c, req)
+	if err != nil {
+		return err
+	}
+	return answer(w, result)
+}
+
+// serveBridge hands the connection to the plugins' socket.
+func (s *Server) serveBridge(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	if s.o.Bridge == nil {
+		return fault.New(fault.NotFound, "this daemon has no bridge")
+	}
+	if err := c.May(peer.Hello); err != nil {
+		return err
+	}
+	s.o.Bridge.ServeHTTP(w, r)
+	return nil
+}

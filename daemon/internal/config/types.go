@@ -22,6 +22,12 @@ type Origin struct {
 	File   string // absolute path
 	Line   int    // 1-based; 0 when unknown
 	Format string // tenon, opencode, claude, cursor, vscode, …
+	// Base is the directory that relative paths of the entry are meant from:
+	// the file's own, or the one that contains .tenon, .opencode, .cursor or
+	// .vscode when the file lies in such a folder.
+	Base string
+	// Project tells a file of the project, which needs trust, from the user's.
+	Project bool
 }
 
 // Server is one entry as written, after import and merge, before expansion.
@@ -76,6 +82,11 @@ type Rule struct {
 	Pattern string // over <server>_<tool>; * and ?
 	Action  string // allow, ask, deny
 	Origin  Origin
+	// Tighten marks a rule that may only make the verdict stricter, whatever
+	// its length: rules of projects and of --config files, and rules of a
+	// change that nobody has accepted yet. Decide the other rules first, then
+	// these by themselves, and take the stricter of the two verdicts.
+	Tighten bool
 }
 
 // Script holds the defaults of runs.
@@ -117,6 +128,7 @@ type Note struct {
 type View struct {
 	Hash        string
 	Dir         string             // absolute, links resolved
+	Workspace   string             // the repository's top, or Dir outside of one
 	Files       []string           // in order of precedence, lowest first
 	Servers     map[string]*Server // enabled and disabled, trusted and not
 	Permissions Permissions
@@ -124,6 +136,10 @@ type View struct {
 	Daemon      Daemon
 	NetAllow    []string
 	Notes       []Note
+	Untrusted   bool // something of the project waits for trust
+
+	home     string // the user's, for ~ and for servers of user files
+	fallback Env    // the daemon's own environment
 }
 
 // Env is a set of environment variables: those of a caller.

@@ -1,0 +1,159 @@
+package config
+
+import "strings"
+
+// KeyType is the form of a key's value.
+type KeyType string
+
+// The forms of values. A duration is written "10m", a size "64KiB".
+const (
+	TypeString   KeyType = "string"
+	TypeStrings  KeyType = "list of strings"
+	TypeCommand  KeyType = "string or list of strings"
+	TypeMap      KeyType = "names with strings"
+	TypeDuration KeyType = "duration"
+	TypeSize     KeyType = "size"
+	TypeCount    KeyType = "whole number"
+	TypeBool     KeyType = "true or false"
+	TypeSection  KeyType = "section"
+	TypeNamed    KeyType = "section of named entries"
+	TypeForeign  KeyType = "entries in another program's form"
+)
+
+// Reload says when a change of a key takes effect while the daemon runs.
+type Reload string
+
+// When a change takes effect.
+const (
+	AtNextRun   Reload = "new runs"
+	AtNextCall  Reload = "next call"
+	NewInstance Reload = "new instances; running ones serve until their run ends"
+	InPlace     Reload = "at once"
+	AtStart     Reload = "next start of the daemon"
+)
+
+// Place says which files a key counts in.
+type Place string
+
+// Where a key counts.
+const (
+	Everywhere  Place = "every file"
+	UserOnly    Place = "the user's file only"
+	TightenOnly Place = "every file; a project's may only tighten"
+)
+
+// Key is one config key: the one source of the docs page, of the checks and
+// suggestions, and of the defaults.
+type Key struct {
+	Path    string   // dotted; * stands for a name of the user's choice
+	Type    KeyType  //
+	Default string   // as it would be written; empty: none
+	Values  []string // the closed list, where there is one
+	Doc     string   // one sentence
+	Reload  Reload
+	Place   Place
+}
+
+var reference = []Key{
+	{Path: "$schema", Type: TypeString, Doc: "Ignored: for editors.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers", Type: TypeNamed, Doc: "The MCP servers, by name.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*", Type: TypeSection, Doc: "One server: either command or url.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.command", Type: TypeCommand, Doc: "The program, with its arguments or with args; a relative path is meant from the project's directory (or the file's own).", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.args", Type: TypeStrings, Doc: "Arguments put after command.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.env", Type: TypeMap, Doc: "Environment variables of the server, besides the allow-listed ones of the caller.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.cwd", Type: TypeString, Doc: "Working directory; default: the project's directory, the home directory for the user's file, the scope's directory for scopes repo and directory.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.url", Type: TypeString, Doc: "Address of a remote server.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.type", Type: TypeString, Values: []string{"stdio", "http", "sse"}, Doc: "Transport; default: stdio with command, http with url.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.headers", Type: TypeMap, Doc: "HTTP headers sent to a remote server.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.scope", Type: TypeString, Default: "shared", Values: []string{"shared", "session", "repo", "directory"}, Doc: "Who shares an instance.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.inherit", Type: TypeBool, Default: "true", Doc: "A sub-agent uses the instance of its root session.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.stateless", Type: TypeBool, Default: "false", Doc: "A shared server that may be replaced without a warning.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers.*.maxInstances", Type: TypeCount, Default: "8", Doc: "Instances alive at once; 0 is refused.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers.*.warm", Type: TypeCount, Default: "0", Doc: "Spare instances kept started.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers.*.concurrency", Type: TypeCount, Default: "0", Doc: "Calls in flight on one instance; 0: no cap.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers.*.idleTimeout", Type: TypeDuration, Default: "10m", Doc: "An instance unused for this long ends; 0: never.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers.*.callTimeout", Type: TypeDuration, Default: "60s", Doc: "Limit of one call, armed again by each progress notification.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.callWall", Type: TypeDuration, Default: "30m", Doc: "Hard limit of one call, progress or not; 0: none.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.startTimeout", Type: TypeDuration, Default: "60s", Doc: "Limit of start, handshake and first tool list together.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.queueTimeout", Type: TypeDuration, Default: "30s", Doc: "How long a call waits for a free instance.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.evictAfter", Type: TypeDuration, Default: "60s", Doc: "A binding without a call for this long may be ended for another session.", Reload: InPlace, Place: Everywhere},
+	{Path: "servers.*.namespace", Type: TypeString, Doc: "Name of the server in programs; default: derived from its name.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "servers.*.pinned", Type: TypeStrings, Doc: "Tools listed first in the catalogue.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "servers.*.tools", Type: TypeNamed, Doc: "Settings for single tools.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.tools.*", Type: TypeSection, Doc: "One tool, by the server's own name for it.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.tools.*.callTimeout", Type: TypeDuration, Doc: "Limit of one call of this tool.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.tools.*.revert", Type: TypeString, Doc: "How a call of this tool is undone.", Reload: AtNextCall, Place: Everywhere},
+	{Path: "servers.*.enabled", Type: TypeBool, Default: "true", Doc: "A disabled server is listed and never started.", Reload: NewInstance, Place: Everywhere},
+	{Path: "mcpServers", Type: TypeForeign, Doc: "Servers in the form of Claude and Cursor.", Reload: NewInstance, Place: Everywhere},
+	{Path: "mcp", Type: TypeForeign, Doc: "Servers in opencode's form.", Reload: NewInstance, Place: Everywhere},
+	{Path: "import", Type: TypeStrings, Values: []string{"opencode", "claude", "cursor", "vscode"}, Doc: "Hosts whose own files are read for servers as well.", Reload: InPlace, Place: Everywhere},
+	{Path: "permissions", Type: TypeSection, Doc: "What calls are allowed, asked about and denied.", Reload: AtNextCall, Place: TightenOnly},
+	{Path: "permissions.preset", Type: TypeString, Values: []string{"request", "yolo"}, Doc: "Sets both dials: request is workspace-write and ask (the default), yolo is full and never.", Reload: AtNextCall, Place: TightenOnly},
+	{Path: "permissions.sandbox", Type: TypeString, Values: []string{"confined", "read-only", "workspace-write", "full"}, Doc: "Widest sandbox mode of scripts; overrides the preset's.", Reload: AtNextRun, Place: TightenOnly},
+	{Path: "permissions.approval", Type: TypeString, Values: []string{"ask", "never"}, Doc: "Whether a human is asked at all; overrides the preset's.", Reload: AtNextCall, Place: TightenOnly},
+	{Path: "permissions.askTimeout", Type: TypeDuration, Default: "90s", Doc: "How long an ask waits for an answer.", Reload: AtNextCall, Place: UserOnly},
+	{Path: "permissions.rules", Type: TypeMap, Doc: "Patterns over SERVER_TOOL (* and ?) with allow, ask or deny; the longest pattern wins, the stricter on a tie.", Reload: AtNextCall, Place: TightenOnly},
+	{Path: "script", Type: TypeSection, Doc: "Defaults of runs.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.engine", Type: TypeString, Default: "embedded", Values: []string{"embedded", "deno", "bun", "node", "auto"}, Doc: "What executes programs.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.timeout", Type: TypeDuration, Default: "120s", Doc: "Limit of a run, human time not counted; 0: none.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.cpu", Type: TypeDuration, Default: "60s", Doc: "Computing time of a run.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.memory", Type: TypeSize, Default: "64MiB", Doc: "Memory of a run.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.maxToolCalls", Type: TypeCount, Default: "1000", Doc: "Calls of one run; 0: none are allowed.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.concurrency", Type: TypeCount, Default: "16", Doc: "Calls of one run in flight at once.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.typecheck", Type: TypeString, Default: "off", Values: []string{"off", "warn", "strict"}, Doc: "Type check before a run.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.maxOutputBytes", Type: TypeSize, Default: "64KiB", Doc: "Value, stdout and logs as returned; the whole output is kept in history.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "net", Type: TypeSection, Doc: "Network of programs in the embedded engine.", Reload: AtNextRun, Place: UserOnly},
+	{Path: "net.allow", Type: TypeStrings, Doc: "Hosts that fetch may reach; none: there is no fetch.", Reload: AtNextRun, Place: UserOnly},
+	{Path: "daemon", Type: TypeSection, Doc: "The daemon itself.", Reload: InPlace, Place: UserOnly},
+	{Path: "daemon.idleExit", Type: TypeDuration, Default: "10m", Doc: "The daemon ends after this long with nothing to do; 0: never.", Reload: InPlace, Place: UserOnly},
+	{Path: "daemon.maxStarting", Type: TypeCount, Default: "4", Doc: "Servers being started at once.", Reload: AtStart, Place: UserOnly},
+	{Path: "sessions", Type: TypeSection, Doc: "Lives of sessions.", Reload: InPlace, Place: UserOnly},
+	{Path: "sessions.idle", Type: TypeDuration, Default: "30m", Doc: "A named session unused for this long ends.", Reload: InPlace, Place: UserOnly},
+	{Path: "sessions.grace", Type: TypeDuration, Default: "60s", Doc: "A session nobody refers to is kept for this long.", Reload: InPlace, Place: UserOnly},
+	{Path: "tickets", Type: TypeSection, Doc: "Proofs of a session for shells.", Reload: InPlace, Place: UserOnly},
+	{Path: "tickets.ttl", Type: TypeDuration, Default: "24h", Doc: "Life of a ticket, renewed on attach.", Reload: InPlace, Place: UserOnly},
+	{Path: "listen", Type: TypeSection, Doc: "TCP besides the unix socket; off unless set.", Reload: AtStart, Place: UserOnly},
+	{Path: "listen.address", Type: TypeString, Doc: "HOST:PORT to listen on.", Reload: AtStart, Place: UserOnly},
+	{Path: "listen.token", Type: TypeString, Doc: "Bearer token that TCP clients must send; placeholders are expanded.", Reload: AtStart, Place: UserOnly},
+	{Path: "history", Type: TypeSection, Doc: "What is kept of runs.", Reload: InPlace, Place: UserOnly},
+	{Path: "history.retention", Type: TypeDuration, Default: "30d", Doc: "Age at which history is removed.", Reload: InPlace, Place: UserOnly},
+}
+
+// Reference lists every config key in documentation order.
+func Reference() []Key {
+	out := make([]Key, len(reference))
+	copy(out, reference)
+	return out
+}
+
+// keyAt returns the key of a dotted path in which * stands for any name.
+func keyAt(path string) (*Key, bool) {
+	for i := range reference {
+		if reference[i].Path == path {
+			return &reference[i], true
+		}
+	}
+	return nil, false
+}
+
+// below lists the names directly below path ("" is the top).
+func below(path string) []string {
+	if path != "" {
+		path += "."
+	}
+	var names []string
+	for _, k := range reference {
+		if rest, ok := strings.CutPrefix(k.Path, path); ok && !strings.Contains(rest, ".") {
+			names = append(names, rest)
+		}
+	}
+	return names
+}
+
+// defaultOf is the default of a key as written; the table guarantees it.
+func defaultOf(path string) string {
+	if k, ok := keyAt(path); ok {
+		return k.Default
+	}
+	return ""
+}

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestDefaultsAreThoseOfTheReference(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"servers": {"Fs.One": {"command": ["sh", "-c", "x"], "env": {"Mixed_Case": "v"}}}}`)
+	v := w.view()
+	s := v.Servers["Fs.One"]
+	if s == nil {
+		t.Fatalf("servers: %v", v.Names())
+	}
+	want := Server{Name: "Fs.One", Kind: "stdio", Command: []string{"sh", "-c", "x"}, Env: map[string]string{"Mixed_Case": "v"},
+		Scope: Shared, Inherit: true, Enabled: true, MaxInstances: 8, IdleTimeout: 10 * time.Minute, CallTimeout: time.Minute,
+		CallWall: 30 * time.Minute, StartTimeout: time.Minute, QueueTimeout: 30 * time.Second, EvictAfter: time.Minute, Origin: s.Origin}
+	if !reflect.DeepEqual(*s, want) {
+		t.Errorf("got %+v\nwant %+v", *s, want)
+	}
+	wantScript := Script{Engine: "embedded", Timeout: 2 * time.Minute, CPU: time.Minute, Memory: 64 << 20, MaxToolCalls: 1000, Concurrency: 16, Typecheck: "off", MaxOutputBytes: 64 << 10}
+	if v.Script != wantScript {
+		t.Errorf("script: got %+v", v.Script)
+	}
+	wantDaemon := Daemon{IdleExit: 10 * time.Minute, SessionIdle: 30 * time.Minute, SessionGrace: time.Minute, TicketTTL: 24 * time.Hour, HistoryRetention: 30 * 24 * time.Hour, MaxStarting: 4}
+	if v.Daemon != wantDaemon {
+		t.Errorf("daemon: got %+v", v.Daemon)
+	}
+	p := v.Permissions
+	if p.Preset != "request" || p.Sandbox != "workspace-write" || p.Approval != "ask" || p.AskTimeout != 90*time.Second {
+		t.Errorf("permissions: got %+v", p)
+	}
+}
+
+func TestTheFourFormatsSayTheSame(t *testing.T) {
+	docs := map[string]string{
+		".jsonc": "\xef\xbb\xbf{\r\n // c\r\n \"servers\": {\"A\": {\"command\": \"sh\", \"args\": [\"-c\"], \"idleTimeout\": \"5m\", \"env\": {\"X_y\": \"1\",},},},\r\n /* c */ \"script\": {\"memory\": \"1MiB\"},}",
+		".json":  `{"servers": {"A": {"args": ["-c"], "command": ["sh"], "idleTimeout": "5m", "env": {"X_y": "1"}}}, "script": {"memory": 1048576}}`,
+		".yaml":  "# c\nservers:\n  A:\n    command: [sh, -c]\n    idleTimeout: 5m\n    env: {X_y: '1'}\nscript:\n  memory: 1MiB\n",
+		".toml":  "# c\n[servers.A]\ncommand = ['sh', '-c']\nidleTimeout = '5m'\nenv = {X_y = '1'}\n[script]\nmemory = '1MiB'\n",
+	}
+	for ext, doc := range docs {
+		t.Run(ext, func(t *testing.T) {
+			w := newWorld(t)
+			file := w.write(filepath.Join(w.home, ".config/tenon/config"+ext), doc)
+			v := w.view()
+			s := v.Servers["A"]
+			if s == nil || !reflect.DeepEqual(s.Command, []string{"sh", "-c"}) || s.IdleTimeout != 5*time.Minute || s.Env["X_y"] != "1" {
+				t.Fatalf("server: %+v", s)
+			}
+			if s.Origin.File != file || s.Origin.Line == 0 {
+				t.Errorf("origin: %+v", s.Origin)
+			}
+			if v.Script.Memory != 1<<20 || v.Script.Engine != "embedded" {
+				t.Errorf("script: %+v", v.Script)
+			}
+		})
+	}
+}
+
+func TestMistakesNameFileLineColumnAndTheNearestKey(t *testing.T) {
+	cases := []struct {
+		name, ext, doc string
+		want           []string
+	}{
+		{"unknown key", ".jsonc", "{\n  \"servers\": {\n    \"a\": {\"comand\": [\"x\"]}\n  }\n}", []string{"config.jsonc:3:11", `"comand"`, `"command"`}},
+		{"unknown top key", ".jsonc", "{\"server\": {}}", []string{":1:2", `"servers"`}},
+		{"unknown yaml key", ".yaml", "script:\n  memmory: 1MiB\n", []string{"config.yaml:2:3", `"memory"`}},
+		{"unknown toml key", ".toml", "[script]\nmemmory = '1MiB'\n", []string{"config.toml:2:1", `"memory"`}},
+		{"syntax", ".jsonc", "{\n\"servers\": {\n,}}", []string{":3:1", "not valid JSON"}},
+		{"yaml syntax", ".yaml", "a: [\nb: }", []string{"config.yaml:", "not valid YAML"}},
+		{"toml syntax", ".toml", "a = \n", []string{"config.toml:1:", "not valid TOML"}},
+		{"bare duration", ".jsonc", `{"servers": {"a": {"command": "x", "idleTimeout": 600}}}`, []string{"servers.a.idleTimeout", `"600s"`}},
+		{"duration without unit", ".jsonc", `{"script": {"timeout": "600"}}`, []string{"script.timeout", `"600s"`}},
+		{"size", ".jsonc", `{"script": {"memory": "64 bits"}}`, []string{"script.memory", "64KiB"}},
+		{"enum", ".jsonc", `{"servers": {"a": {"command": "x", "scope": "sesion"}}}`, []string{"sesion", `did you mean "session"?`}},
+		{"type", ".jsonc", `{"servers": {"a": {"command": "x", "env": {"PORT": 3000}}}}`, []string{"servers.a.env.PORT", "string"}},
+		{"twice", ".jsonc", "{\"import\": [],\n\"import\": []}", []string{":2:1", "written twice"}},
+		{"both", ".jsonc", `{"servers": {"a": {"command": "x", "url": "http://h"}}}`, []string{"server a", "both"}},
+		{"neither", ".jsonc", `{"servers": {"a": {}}}`, []string{"neither"}},
+		{"rule", ".jsonc", `{"permissions": {"rules": {"fs_*": "denny"}}}`, []string{"fs_*", `"deny"`}},
+		{"import", ".jsonc", `{"import": ["opncode"]}`, []string{`"opencode"`}},
+		{"empty", ".jsonc", "  \n", []string{"empty", "{}"}},
+		{"two sections", ".jsonc", `{"servers": {"a": {"command": "x"}}, "mcp": {"a": {"type": "local", "command": ["x"]}}}`, []string{`"a"`, "twice"}},
+		{"instances", ".jsonc", `{"servers": {"a": {"command": "x", "maxInstances": 0}}}`, []string{"maxInstances"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(filepath.Join(w.home, ".config/tenon/config"+c.ext), c.doc)
+			_, err := w.store.View(w.project, "", w.env())
+			wantConfigError(t, err, c.want...)
+		})
+	}
+}
+
+func TestTwoConfigFilesAreAnErrorThatNamesBoth(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{}`)
+	w.write(filepath.Join(w.home, ".config/tenon/config.yaml"), "script: {}\n")
+	_, err := w.store.View(w.project, "", w.env())
+	wantConfigError(t, err, "config.jsonc", "config.yaml")
+}
+
+// R-33: comments load; a later mistake keeps the last good configuration.
+func TestABadEditKeepsTheLastGoodViewAndSaysWhere(t *testing.T) {
+	w := newWorld(t)
+	file := w.user("{\n// one\n/* two */\n\"servers\": {\"a\": {\"command\": \"sh\",},},\n}")
+	first := w.view()
+	w.write(file, "{\n\n\n\n\n\n  \"servers\": {\"a\" {}}\n}")
+	v := w.view()
+	if v.Servers["a"] == nil || v.Hash != first.Hash {
+		t.Fatalf("the last good configuration is gone: %v", v.Names())
+	}
+	var found bool
+	for _, n := range v.Notes {
+		found = found || n.Error && n.File == file && n.Line == 7 && n.Column == 19
+	}
+	if !found {
+		t.Errorf("no note with file, line 7 and column 19: %+v", v.Notes)
+	}
+	w.write(file, `{"servers": {"b": {"command": "sh"}}}`)
+	if v = w.view(); v.Servers["b"] == nil || v.Servers["a"] != nil || len(v.Notes) != 0 {
+		t.Errorf("after the repair: %v %+v", v.Names(), v.Notes)
+	}
+}
+
+func TestTheHashIgnoresCommentsAndSeesChanges(t *testing.T) {
+	w := newWorld(t)
+	file := w.user(`{"servers": {"a": {"command": "sh"}}}`)
+	a := w.view()
+	w.write(file, "// c\n\n{\"servers\": {\"a\": {\"command\": \"sh\"}}}")
+	b := w.view()
+	w.write(file, `{"servers": {"a": {"command": "sh", "warm": 1}}}`)
+	c := w.view()
+	if a.Hash != b.Hash || b.Hash == c.Hash {
+		t.Errorf("hashes: %s %s %s", a.Hash, b.Hash, c.Hash)
+	}
+	if again := w.view(); again != c {
+		t.Error("an unchanged view was built twice")
+	}
+}
+
+func TestAnEditInTheSameTickIsSeen(t *testing.T) {
+	w := newWorld(t)
+	file := w.user(`{"servers": {"a": {"command": "sh"}}}`)
+	for i := range 50 {
+		name := string(rune('a' + i%26))
+		w.write(file, `{"servers": {"`+name+`": {"command": "sh"}}}`)
+		if v := w.view(); v.Servers[name] == nil {
+			t.Fatalf("round %d: edit not seen, servers %v", i, v.Names())
+		}
+	}
+}
+
+func TestTheNearestProjectFileWinsUpToTheRepositorysTop(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(filepath.Dir(w.project), ".tenon/config.json"), `{"servers": {"outside": {"command": "sh"}}}`)
+	w.projectConfig(`{"servers": {"top": {"command": "sh"}}}`)
+	deep := filepath.Join(w.project, "sub/deep")
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	see := func() []string {
+		v, err := w.store.View(deep, "", w.env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Workspace != w.project {
+			t.Errorf("workspace %s", v.Workspace)
+		}
+		return v.Names()
+	}
+	if got := see(); !reflect.DeepEqual(got, []string{"top"}) {
+		t.Errorf("got %v", got)
+	}
+	w.write(filepath.Join(w.project, "sub/.tenon/config.yaml"), "servers: {near: {command: sh}}\n")
+	if got := see(); !reflect.DeepEqual(got, []string{"near"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAConfigFlagStandsInForTheUsersFileAndOnlyTightens(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"servers": {"user": {"command": "sh"}}, "permissions": {"rules": {"fs_*": "deny"}}, "daemon": {"idleExit": "1h"}}`)
+	file := w.write(filepath.Join(w.project, "other.jsonc"), `{"servers": {"flag": {"command": "sh"}}, "daemon": {"idleExit": "2h"},
+		"permissions": {"preset": "yolo", "rules": {"fs_read": "allow", "git_*": "ask"}}}`)
+	v, err := w.store.View(w.project, file, w.env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(v.Names(), []string{"flag"}) || v.Daemon.IdleExit != 10*time.Minute {
+		t.Errorf("servers %v, idleExit %v", v.Names(), v.Daemon.IdleExit)
+	}
+	if v.Permissions.Approval != "ask" || v.Permissions.Sandbox != "workspace-write" {
+		t.Errorf("dials: %+v", v.Permissions)
+	}
+	rules := v.Permissions.Rules
+	if len(rules) != 2 || rules[0].Pattern != "fs_*" || rules[0].Tighten || rules[1].Pattern != "git_*" || !rules[1].Tighten {
+		t.Errorf("rules: %+v", rules)
+	}
+	_, err = w.store.View(w.project, filepath.Join(w.project, "missing.json"), w.env())
+	wantConfigError(t, err, "missing.json", "does not exist")
+}

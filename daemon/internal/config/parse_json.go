@@ -17,7 +17,8 @@ func parseJSON(doc []byte) (*node, error) {
 	if offset := tooDeep(doc); offset >= 0 {
 		return nil, &placed{at: lines.place(offset), message: "nested too deeply: at most " + strconv.Itoa(maxDepth) + " levels are read"}
 	}
-	value, err := hujson.Parse(doc)
+	// The library wants a line end after a comment also at the end of the file.
+	value, err := hujson.Parse(append(doc[:len(doc):len(doc)], '\n'))
 	if err != nil {
 		if m := hujsonPlace.FindStringSubmatch(err.Error()); m != nil {
 			line, _ := strconv.Atoi(m[1])

@@ -5,20 +5,22 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/pool"
-	"tenon/proto"
 )
 
 // Holder says for whom a lease is taken.
 type Holder struct {
 	Session string // leaf session
-	Root    string // its root; bindings of scope session belong to it
+	Root    string // its root
 	Run     string // run, or empty for a lone call
-	Dir     string // working directory, for messages and roots
+	Dir     string // the session's directory; becomes a root of the server
 }
 
 // Request asks for one use of an instance.
@@ -37,64 +39,103 @@ type Request struct {
 type Options struct {
 	Pool *pool.Pool
 	Log  *slog.Logger     // nil: discarded
-	Now  func() time.Time // nil: time.Now
+	Now  func() time.Time // nil: time.Now; for idle limits, not for waits
 }
+
+const (
+	// defaultQueueTimeout is used where a definition gives none.
+	defaultQueueTimeout = 30 * time.Second
+	// useSlack is added to a use's expected end before it is taken back.
+	useSlack = time.Minute
+	// defaultUse is how long a use may last where nothing bounds its call.
+	defaultUse = 24 * time.Hour
+	// rememberLost is how long a key without an instance is remembered, so
+	// that its next use can be told of the lost state.
+	rememberLost = 24 * time.Hour
+)
 
 // Manager holds all bindings. It is safe for concurrent use.
-type Manager struct{}
+//
+// Lock order: binding.rootsMu, then Manager.mu, then the pool's locks.
+type Manager struct {
+	pool *pool.Pool
+	log  *slog.Logger
+	now  func() time.Time
+	wake chan struct{} // a waiter came: sweep sooner; capacity 1
+	stop context.CancelFunc
+	done sync.WaitGroup // the two goroutines of New
 
-// New makes a manager over a pool and starts its sweeper.
-func New(o Options) *Manager { return &Manager{} }
-
-// Take waits fairly for an instance and returns a use of it. The context it
-// returns ends when the use is taken back. Call Use.Done when the call is over.
-func (m *Manager) Take(ctx context.Context, r Request) (context.Context, *Use, error) {
-	return ctx, &Use{}, nil
+	mu       sync.Mutex
+	bindings map[bindingKey]*binding // guarded by mu
+	queues   map[string][]*waiter    // guarded by mu; by template, first come first
+	runs     map[string]*run         // guarded by mu; runs that are alive
+	lastID   uint64                  // guarded by mu; ids of bindings and waiters
+	closed   bool                    // guarded by mu
 }
 
-// Use is one call in flight on an instance.
-type Use struct {
-	inst *pool.Instance
-	// Replaced says that the caller's session had used another instance under
-	// this key before, whose state is lost.
-	Replaced bool
-	// Queued is how long Take waited.
-	Queued time.Duration
+// New makes a manager over a pool and starts its sweeper; pair with Close.
+func New(o Options) *Manager {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m := &Manager{
+		pool:     o.Pool,
+		log:      o.Log,
+		now:      o.Now,
+		wake:     make(chan struct{}, 1),
+		stop:     stop,
+		bindings: map[bindingKey]*binding{},
+		queues:   map[string][]*waiter{},
+		runs:     map[string]*run{},
+	}
+	m.done.Add(2)
+	go m.follow(ctx, o.Pool.Events())
+	go m.sweeper(ctx)
+	return m
 }
-
-// Instance is what the call goes to.
-func (u *Use) Instance() *pool.Instance { return u.inst }
-
-// Generation is the instance's.
-func (u *Use) Generation() uint64 { return 0 }
-
-// Done ends the use. Calling it twice is harmless.
-func (u *Use) Done() {}
-
-// ScopeKey makes the key of a scope for a session's root and a working
-// directory, and the directory that belongs to the key (empty for shared).
-func ScopeKey(scope config.Scope, root, cwd string) (key, dir string, err error) {
-	return string(scope), cwd, nil
-}
-
-// Release ends the binding with that id and its instance.
-func (m *Manager) Release(id, reason string) error { return nil }
-
-// EndSession ends every binding of a session (leaf or root) and refuses its waiters.
-func (m *Manager) EndSession(session, reason string) {}
-
-// RunStarted announces a run, RunEnded its end. In between, the run's bindings
-// are not idle and their generations are pinned.
-func (m *Manager) RunStarted(run string) {}
-
-// RunEnded is the end that pairs with RunStarted.
-func (m *Manager) RunEnded(run string) {}
-
-// List shows bindings and waiters.
-func (m *Manager) List() []proto.Lease { return nil }
-
-// Bound is the instance bound to a key now, or nil; for showing overlays.
-func (m *Manager) Bound(definition, key string) *pool.Instance { return nil }
 
 // Close stops the sweeper and refuses all waiters. The pool is closed apart.
-func (m *Manager) Close() {}
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	for _, w := range m.waitersLocked() {
+		m.settleLocked(w, stopping(w.req.Def.Server.Name))
+	}
+	m.mu.Unlock()
+	m.stop()
+	m.done.Wait()
+}
+
+func stopping(server string) error {
+	return fault.New(fault.ServerUnavailable, "server %q cannot be leased: the daemon is stopping", server).At(server, "")
+}
+
+// follow gives freed slots to waiters.
+func (m *Manager) follow(ctx context.Context, events <-chan pool.Event) {
+	defer m.done.Done()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case ev, open := <-events:
+			if !open {
+				return
+			}
+			if ev.Kind != pool.Freed {
+				continue
+			}
+			m.mu.Lock()
+			m.pumpLocked(ev.Template)
+			m.mu.Unlock()
+		}
+	}
+}
+
+func (m *Manager) nextIDLocked(prefix string) string {
+	m.lastID++
+	return fmt.Sprintf("%s%d", prefix, m.lastID)
+}

@@ -1,0 +1,243 @@
+package history
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver, in Go; it needs no C compiler and no library
+)
+
+// schemaVersion is kept in the file; a newer one is left alone.
+const schemaVersion = 1
+
+const schema = `
+CREATE TABLE IF NOT EXISTS runs (
+	id TEXT PRIMARY KEY, life TEXT NOT NULL, session TEXT NOT NULL, root TEXT NOT NULL DEFAULT '',
+	surface TEXT NOT NULL DEFAULT '', engine TEXT NOT NULL DEFAULT '', cwd TEXT NOT NULL DEFAULT '',
+	code TEXT NOT NULL DEFAULT '', started INTEGER NOT NULL, ended INTEGER, status TEXT NOT NULL,
+	kind TEXT NOT NULL DEFAULT '', calls INTEGER NOT NULL DEFAULT 0, result TEXT) STRICT;
+CREATE INDEX IF NOT EXISTS runs_started ON runs (started);
+CREATE INDEX IF NOT EXISTS runs_session ON runs (session, started);
+CREATE TABLE IF NOT EXISTS calls (
+	id TEXT PRIMARY KEY, run TEXT NOT NULL, n INTEGER NOT NULL, session TEXT NOT NULL,
+	server TEXT NOT NULL, tool TEXT NOT NULL, instance TEXT NOT NULL DEFAULT '', started INTEGER NOT NULL,
+	status TEXT NOT NULL, kind TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '',
+	ms REAL NOT NULL DEFAULT 0, input TEXT NOT NULL DEFAULT '') STRICT;
+CREATE INDEX IF NOT EXISTS calls_run ON calls (run, n);
+CREATE INDEX IF NOT EXISTS calls_started ON calls (started);
+CREATE TABLE IF NOT EXISTS audit (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, actor TEXT NOT NULL,
+	action TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '') STRICT;
+CREATE TABLE IF NOT EXISTS artifacts (
+	id TEXT PRIMARY KEY, run TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL DEFAULT '',
+	mime TEXT NOT NULL DEFAULT '', bytes INTEGER NOT NULL, created INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS artifacts_run ON artifacts (run, kind);
+`
+
+func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+
+// database opens the file at first use and takes in what a dead daemon left.
+func (s *Store) database(ctx context.Context) (*sql.DB, error) {
+	s.openOnce.Lock()
+	defer s.openOnce.Unlock()
+	if s.db != nil {
+		return s.db, nil
+	}
+	db, err := open(ctx, s.dir, s.path("history.db"))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.recover(ctx, db); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	s.db = db
+	s.removeOld(ctx, db)
+	return db, nil
+}
+
+func open(ctx context.Context, dir, path string) (*sql.DB, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	// SQLite gives the files beside it (-wal, -shm) the mode of this one.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	db, err := sql.Open("sqlite", "file:"+(&escaped{path}).String()+
+		"?_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	db.SetMaxOpenConns(1) // one writer, and reads are rare: no lock errors among ourselves
+	var version int
+	err = db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version)
+	switch {
+	case err != nil:
+	case version > schemaVersion:
+		err = fmt.Errorf("%s was written by a newer tenon (format %d, this one knows %d)", path, version, schemaVersion)
+	case version < schemaVersion:
+		_, err = db.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion))
+	}
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return db, nil
+}
+
+// escaped is a path inside a file: address.
+type escaped struct{ path string }
+
+func (e *escaped) String() string {
+	return strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(e.path)
+}
+
+// recover takes in the journals that dead daemons left: calls without an
+// outcome get the status unknown, since nobody can say whether they took
+// effect, and their runs are lost. Only one daemon runs per state directory, so
+// every journal but our own is left over.
+func (s *Store) recover(ctx context.Context, db *sql.DB) error {
+	files, err := os.ReadDir(s.journal.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("history: %w", err)
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	var done []string
+	for _, f := range files {
+		if f.Name() == s.journal.name || !strings.HasSuffix(f.Name(), ".log") {
+			continue
+		}
+		path := filepath.Join(s.journal.dir, f.Name())
+		if err := s.takeIn(ctx, tx, path, strings.TrimSuffix(f.Name(), ".log")); err != nil {
+			return fmt.Errorf("history: journal %s: %w", f.Name(), err)
+		}
+		done = append(done, path)
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = 'lost', ended = ? WHERE status = 'running' AND life <> ?`,
+		s.now().UnixMilli(), s.life); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	for _, path := range done {
+		_ = os.Remove(path)
+	}
+	return nil
+}
+
+// takeIn reads one journal. A last line cut short by the death is skipped.
+func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	intents := map[uint64]entry{}
+	status := map[uint64]string{}
+	lines := bufio.NewReader(f)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e entry
+		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
+			if e.Type == "done" {
+				status[e.ID] = e.Status
+			} else {
+				intents[e.ID] = e
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	for id, e := range intents {
+		if e.Type == "run" {
+			_, err = tx.ExecContext(ctx, `INSERT OR IGNORE INTO runs (id, life, session, surface, engine, cwd, started, status)
+				VALUES (?, ?, ?, ?, ?, ?, ?, 'running')`, e.Run, life, e.Session, e.Surface, e.Engine, e.Cwd, e.At)
+		} else {
+			outcome := status[id]
+			if outcome == "" {
+				outcome = "unknown"
+			}
+			_, err = tx.ExecContext(ctx, `INSERT OR IGNORE INTO calls (id, run, n, session, server, tool, instance, started, status)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, callID(life, id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(intents) > 0 {
+		s.log.Warn("a former daemon ended in the middle of its work", "records", len(intents), "outcomes", len(status))
+	}
+	return nil
+}
+
+// clean applies retention if the database is open.
+func (s *Store) clean() {
+	s.openOnce.Lock()
+	defer s.openOnce.Unlock()
+	if s.db != nil {
+		s.removeOld(context.Background(), s.db)
+	}
+}
+
+// removeOld deletes what is older than the retention; the caller holds openOnce.
+func (s *Store) removeOld(ctx context.Context, db *sql.DB) {
+	if s.retention < 0 {
+		return
+	}
+	before := s.now().Add(-s.retention).UnixMilli()
+	rows, err := db.QueryContext(ctx, `SELECT id FROM artifacts WHERE created < ?`, before)
+	if err != nil {
+		s.complain("retention", err)
+		return
+	}
+	var old []string
+	for rows.Next() {
+		var id string
+		if rows.Scan(&id) == nil {
+			old = append(old, id)
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		s.complain("retention", err)
+		return
+	}
+	for _, id := range old {
+		_ = os.Remove(s.artifactPath(id))
+	}
+	for _, q := range []string{
+		`DELETE FROM artifacts WHERE created < ?`, `DELETE FROM calls WHERE started < ?`,
+		`DELETE FROM runs WHERE started < ? AND status <> 'running'`, `DELETE FROM audit WHERE at < ?`,
+	} {
+		if _, err := db.ExecContext(ctx, q, before); err != nil {
+			s.complain("retention", err)
+		}
+	}
+}
+
+// stamp is a time as the API writes it; 0 is empty.
+func stamp(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,228 @@
+// Package history keeps what happened: runs, calls, audit events and
+// artifacts. Nothing in it is on the way of a call except one append to a
+// journal file, which survives the death of the daemon; everything else is
+// written in batches by one goroutine, redacted on its own copy. A history that
+// cannot be written never fails a call: it counts what it lost and says so.
+package history
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options configure a Store. Only Dir is required.
+type Options struct {
+	Dir       string        // state directory: history.db, artifacts/, journal/
+	Retention time.Duration // 0: DefaultRetention; negative: for ever
+	Log       *slog.Logger  // nil: discarded
+	Now       func() time.Time
+}
+
+// DefaultRetention is how long runs, calls, artifacts and audit events stay.
+const DefaultRetention = 30 * 24 * time.Hour
+
+// Limits of what is kept in memory and on disk.
+const (
+	queueSize   = 8192                   // records waiting for the writer; more are dropped and counted
+	batchSize   = 512                    // records of one transaction
+	batchDelay  = 250 * time.Millisecond // a record waits at most this long for others
+	cleanEvery  = 6 * time.Hour          // between two looks for what retention removes
+	inputBytes  = 4 << 10                // of a call's arguments that are kept
+	codeBytes   = 256 << 10              // of a program that are kept
+	headBytes   = 200                    // of a program that a list shows
+	compactSize = 4 << 20                // journal bytes above which closed intents are dropped from it
+)
+
+// Store is the history of one daemon. It is safe for concurrent use; files are
+// made at the first record or question, not before.
+type Store struct {
+	dir       string
+	retention time.Duration
+	log       *slog.Logger
+	now       func() time.Time
+	life      string // distinguishes this daemon's rows from those of a dead one
+	redact    *Redactor
+	journal   journal
+
+	queue   chan record
+	start   sync.Once
+	stop    chan struct{}
+	stopped chan struct{}
+	closing atomic.Bool
+
+	openOnce sync.Mutex // guards db and the attempt to open it
+	db       *sql.DB
+
+	dropped  atomic.Int64
+	lastSaid atomic.Int64 // unix seconds of the last complaint in the log
+}
+
+// Run is the start of a run.
+type Run struct {
+	ID, Session, Root, Surface, Engine, Cwd, Code string
+	Started                                       time.Time
+}
+
+// RunEnd is the end of a run. Result is the RunResult as it was returned.
+type RunEnd struct {
+	ID, Status, Kind string // Status: ok, failed, cancelled
+	Ended            time.Time
+	Calls            int
+	Result           []byte
+}
+
+// Intent is a call about to be made.
+type Intent struct {
+	Run, Session, Server, Tool, Instance string
+	Call                                 int64 // number within the run
+	Started                              time.Time
+}
+
+// Outcome is how a call ended.
+type Outcome struct {
+	Status  string // ok, error, denied, cancelled, unknown
+	Kind    string // of the failure
+	Message string
+	MS      float64
+	Input   []byte // arguments as sent; a bounded, redacted copy is kept
+}
+
+// New makes a store; it touches no file.
+func New(o Options) *Store {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Retention == 0 {
+		o.Retention = DefaultRetention
+	}
+	var id [6]byte
+	_, _ = rand.Read(id[:]) // never fails
+	s := &Store{
+		dir: o.Dir, retention: o.Retention, log: o.Log, now: o.Now,
+		life: hex.EncodeToString(id[:]), redact: &Redactor{},
+		queue: make(chan record, queueSize), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	s.journal = journal{dir: s.path("journal"), name: s.life + ".log", open: map[uint64][]byte{}}
+	return s
+}
+
+// Redactor is what masks secrets in this history; tell it every secret before
+// it can appear in a record.
+func (s *Store) Redactor() *Redactor { return s.redact }
+
+// Dropped counts records that could not be kept.
+func (s *Store) Dropped() int64 { return s.dropped.Load() }
+
+// RunStarted records the start of a run.
+func (s *Store) RunStarted(r Run) {
+	id := s.append(func(buf []byte, id uint64) []byte { return r.line(buf, id) })
+	s.put(record{kind: runStart, intent: id, run: r})
+}
+
+// RunEnded records its end.
+func (s *Store) RunEnded(e RunEnd) { s.put(record{kind: runEnd, end: e}) }
+
+// Begin records the intent of a call before it is sent, so that a daemon killed
+// in between leaves a trace. The number pairs it with Finish.
+func (s *Store) Begin(i Intent) uint64 {
+	return s.append(func(buf []byte, id uint64) []byte { return i.line(buf, id) })
+}
+
+// Finish records the outcome of the call that Begin announced.
+func (s *Store) Finish(id uint64, i Intent, o Outcome) {
+	s.put(record{kind: callEnd, intent: id, call: i, outcome: o})
+}
+
+// Audit records a decision about permissions or the daemon's life.
+func (s *Store) Audit(actor, action, detail string) {
+	s.put(record{kind: audit, audit: auditEvent{at: s.now(), actor: actor, action: action, detail: detail}})
+}
+
+func (s *Store) append(line func([]byte, uint64) []byte) uint64 {
+	id, err := s.journal.append(line)
+	if err != nil {
+		s.complain("journal", err)
+	}
+	return id
+}
+
+// put hands a record to the writer; it never blocks.
+func (s *Store) put(r record) {
+	if s.closing.Load() {
+		s.lose(1)
+		return
+	}
+	s.start.Do(func() { go s.write() })
+	select {
+	case s.queue <- r:
+	default:
+		s.lose(1)
+		s.journal.settle(r.intent)
+	}
+}
+
+// lose counts records that are not kept.
+func (s *Store) lose(n int) { s.dropped.Add(int64(n)) }
+
+// complain says at most once a minute that history cannot be written.
+func (s *Store) complain(what string, err error) {
+	now := s.now().Unix()
+	last := s.lastSaid.Load()
+	if now-last < 60 || !s.lastSaid.CompareAndSwap(last, now) {
+		return
+	}
+	s.log.Error("history is not being kept; calls go on", "part", what, "error", err, "lost", s.dropped.Load())
+}
+
+// Flush waits until everything recorded so far is in the database.
+func (s *Store) Flush(ctx context.Context) error {
+	if s.closing.Load() {
+		return nil
+	}
+	s.start.Do(func() { go s.write() })
+	done := make(chan error, 1)
+	select {
+	case s.queue <- record{kind: flush, done: done}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stopped:
+		return nil
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stopped:
+		return nil
+	}
+}
+
+// Close writes what is left and closes the files.
+func (s *Store) Close() error {
+	if !s.closing.CompareAndSwap(false, true) {
+		<-s.stopped
+		return nil
+	}
+	s.start.Do(func() { go s.write() })
+	close(s.stop)
+	<-s.stopped
+	s.openOnce.Lock()
+	defer s.openOnce.Unlock()
+	s.journal.close()
+	if s.db == nil {
+		return nil
+	}
+	err := s.db.Close()
+	s.db = nil
+	return err
+}

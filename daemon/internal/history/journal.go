@@ -1,0 +1,197 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// journal is a file of intents: one line for each run and call that has begun
+// and is not yet in the database. The next daemon reads what a killed one left.
+// It holds names and times only, never arguments.
+type journal struct {
+	dir, name string
+
+	mu   sync.Mutex
+	f    *os.File
+	size int64
+	seq  uint64
+	open map[uint64][]byte // lines whose outcome is not in the database yet
+}
+
+// entry is one line, as the next daemon reads it.
+type entry struct {
+	ID       uint64 `json:"id"`
+	Type     string `json:"type"` // run, call, done
+	Run      string `json:"run,omitempty"`
+	Session  string `json:"session,omitempty"`
+	Server   string `json:"server,omitempty"`
+	Tool     string `json:"tool,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	Surface  string `json:"surface,omitempty"`
+	Engine   string `json:"engine,omitempty"`
+	Cwd      string `json:"cwd,omitempty"`
+	Call     int64  `json:"call,omitempty"`
+	At       int64  `json:"at"` // unix milliseconds
+	Status   string `json:"status,omitempty"`
+}
+
+// append writes one line with one write and returns its number. The line counts
+// as open until settle, even when it could not be written.
+func (j *journal) append(line func([]byte, uint64) []byte) (uint64, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seq++
+	id := j.seq
+	text := line(make([]byte, 0, 256), id)
+	j.open[id] = text
+	return id, j.write(text)
+}
+
+// note writes lines that open nothing.
+func (j *journal) note(text []byte) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.write(text)
+}
+
+// write appends to the file; the caller holds mu.
+func (j *journal) write(text []byte) error {
+	if j.f == nil {
+		if err := os.MkdirAll(j.dir, 0o700); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(filepath.Join(j.dir, j.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		j.f = f
+	}
+	n, err := j.f.Write(text)
+	j.size += int64(n)
+	return err
+}
+
+// settle says that the database now holds what the lines announced; 0 is none.
+// An empty journal is cut to nothing, a long one is rewritten without what is
+// settled.
+func (j *journal) settle(ids ...uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, id := range ids {
+		delete(j.open, id)
+	}
+	if j.f == nil {
+		return
+	}
+	switch {
+	case len(j.open) == 0 && j.size > 0:
+		if j.f.Truncate(0) == nil {
+			j.size = 0
+		}
+	case j.size > compactSize:
+		j.compact()
+	}
+}
+
+// compact rewrites the file with the open lines only; the caller holds mu. On
+// any failure the long file stays, which is only long.
+func (j *journal) compact() {
+	var keep bytes.Buffer
+	for _, line := range j.open {
+		keep.Write(line)
+	}
+	if int64(keep.Len()) > compactSize/2 {
+		return
+	}
+	path := filepath.Join(j.dir, j.name)
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	if err != nil {
+		return
+	}
+	if _, err = f.Write(keep.Bytes()); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		_ = f.Close()
+		_ = os.Remove(path + ".new")
+		return
+	}
+	_ = j.f.Close()
+	j.f, j.size = f, int64(keep.Len())
+}
+
+// close removes an empty file and leaves any other for the next daemon.
+func (j *journal) close() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.f == nil {
+		return
+	}
+	_ = j.f.Close()
+	if j.size == 0 {
+		_ = os.Remove(filepath.Join(j.dir, j.name))
+	}
+	j.f = nil
+}
+
+// line is the intent as it stands in the file. It is written by hand since it
+// is on the way of every call.
+func (i Intent) line(b []byte, id uint64) []byte {
+	b = append(b, `{"id":`...)
+	b = strconv.AppendUint(b, id, 10)
+	b = append(b, `,"type":"call","at":`...)
+	b = strconv.AppendInt(b, i.Started.UnixMilli(), 10)
+	b = append(b, `,"call":`...)
+	b = strconv.AppendInt(b, i.Call, 10)
+	b = member(b, "run", i.Run)
+	b = member(b, "session", i.Session)
+	b = member(b, "server", i.Server)
+	b = member(b, "tool", i.Tool)
+	b = member(b, "instance", i.Instance)
+	return append(b, '}', '\n')
+}
+
+func (r Run) line(b []byte, id uint64) []byte {
+	text, err := json.Marshal(entry{
+		ID: id, Type: "run", Run: r.ID, Session: r.Session, Surface: r.Surface,
+		Engine: r.Engine, Cwd: r.Cwd, At: r.Started.UnixMilli(),
+	})
+	if err != nil { // plain strings always marshal
+		return b
+	}
+	return append(append(b, text...), '\n')
+}
+
+func doneLine(b []byte, id uint64, status string, at time.Time) []byte {
+	b = append(b, `{"id":`...)
+	b = strconv.AppendUint(b, id, 10)
+	b = append(b, `,"type":"done","at":`...)
+	b = strconv.AppendInt(b, at.UnixMilli(), 10)
+	b = member(b, "status", status)
+	return append(b, '}', '\n')
+}
+
+// member appends one string member of an object; plain ASCII costs no
+// allocation.
+func member(b []byte, name, value string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, name...)
+	b = append(b, '"', ':')
+	for i := 0; i < len(value); i++ {
+		if c := value[i]; c < 0x20 || c >= 0x80 || c == '"' || c == '\\' {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return append(b, `""`...)
+			}
+			return append(b, text...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, value...)
+	return append(b, '"')
+}

@@ -4,87 +4,50 @@ package peer
 
 import (
 	"context"
-	"log/slog"
-	"net"
-	"net/http"
 
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/session"
 )
 
-// Class is what kind of caller it is; the daemon decides it, never the caller.
+// Class is what kind of caller it is; the daemon decides it, never the caller
+// (decisions A.1).
 type Class string
 
 // The classes of callers.
 const (
-	User     Class = "user"     // the owner of the machine at a terminal
-	Agent    Class = "session"  // proven by a ticket
-	Stranger Class = "stranger" // inside an agent's shell without its ticket
+	// User is the owner of the machine: no ticket and no agent above, or the
+	// ticket of a directory's terminals.
+	User Class = "user"
+	// Agent is proven by a session's ticket.
+	Agent Class = "session"
+	// Stranger is inside an agent's shell without its ticket, or has a ticket
+	// that is not valid. Only explicit allow rules let it call.
+	Stranger Class = "stranger"
 )
 
 // Caller is the other side of one request.
 type Caller struct {
 	Class       Class
-	PID, UID    int
-	Session     *session.Session // nil: none named; a lone call makes an ephemeral one
-	Dir, Config string
-	Env         config.Env
-	Surface     string // cli, http, mcp, bridge
-	Interactive bool
+	PID, UID    int              // as the kernel says; PID 0: unknown (TCP)
+	Session     *session.Session // nil: none; a lone call makes an ephemeral one
+	Ticket      *session.Ticket  // the valid ticket it showed, or nil
+	Dir, Config string           // from headers or query
+	Env         config.Env       // from the header; nil when there is none
+	Surface     string           // cli, http, mcp, bridge; the edge sets it
+	Interactive bool             // somebody can be asked on its terminal; the edge sets it
+	Why         string           // why it is a stranger
+	Host        bool             // it is a process that holds a bridge, or shows a host's ticket
 }
 
 // Processes answers about running processes; package proctree provides it.
 type Processes interface {
+	// StartTime is opaque; together with the pid it identifies a process.
 	StartTime(pid int) (string, error)
 	Parent(pid int) (int, error)
+	// Environ is the environment a process was started with. An error where
+	// the system does not tell.
 	Environ(pid int) (map[string]string, error)
 }
-
-// Options configure a Resolver.
-type Options struct {
-	Sessions    *session.Manager
-	Processes   Processes
-	HoldsBridge func(pid int, start string) bool // usually Sessions.Holds
-	UID         int                              // the daemon's own; only it (and nobody else) is served
-	Log         *slog.Logger                     // nil: discarded
-}
-
-// Resolver makes callers.
-type Resolver struct{}
-
-// New makes a resolver.
-func New(o Options) *Resolver { return &Resolver{} }
-
-// ConnContext is for http.Server.ConnContext: it reads the peer's credentials
-// once per connection.
-func ConnContext(ctx context.Context, c net.Conn) context.Context { return ctx }
-
-// FromHTTP decides who sent a request.
-func (r *Resolver) FromHTTP(req *http.Request) (*Caller, error) { return &Caller{}, nil }
-
-// Action is something not every caller may do.
-type Action string
-
-// The actions that are checked.
-const (
-	Approve Action = "approve" // approve and deny asks
-	Trust   Action = "trust"
-	Auth    Action = "auth"
-	Install Action = "install"
-	Presets Action = "presets"
-	Stop    Action = "stop"    // stop or restart the daemon
-	Restart Action = "restart" // restart a server
-	Hello   Action = "hello"   // open a bridge
-	Release Action = "release" // end a lease
-	EndRun  Action = "cancel"  // cancel a run
-	EndSess Action = "end"     // end a session
-)
-
-// May reports nil or PermissionDenied.
-func (c *Caller) May(a Action) error { return nil }
-
-// MayTouch is May for something that belongs to a session: its own is allowed.
-func (c *Caller) MayTouch(a Action, sessionID string) error { return nil }
 
 type callerKey struct{}
 

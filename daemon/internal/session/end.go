@@ -1,0 +1,207 @@
+package session
+
+import (
+	"sort"
+	"strings"
+	"time"
+
+	"tenon/proto"
+)
+
+// End ends a session and its children at once: children first, each told to
+// the OnEnd callbacks before End returns. NotFound when there is no such session.
+func (m *Manager) End(id, reason string) error {
+	m.mu.Lock()
+	s := m.sessions[id]
+	if s == nil {
+		m.mu.Unlock()
+		return unknown(id)
+	}
+	all := m.familyLocked(s, 0)
+	m.mu.Unlock()
+	m.endAll(all, reason)
+	return nil
+}
+
+// familyLocked is a session and all below it, deepest first.
+func (m *Manager) familyLocked(s *Session, depth int) []*Session {
+	var out []*Session
+	if depth < maxDepth {
+		for _, c := range m.sessions {
+			if c.Parent() == s.ID && c != s {
+				out = append(out, m.familyLocked(c, depth+1)...)
+			}
+		}
+	}
+	return append(out, s)
+}
+
+// Contains reports whether id is the session itself or below it.
+func (s *Session) Contains(id string) bool {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	for depth := 0; depth < maxDepth && id != ""; depth++ {
+		if id == s.ID {
+			return true
+		}
+		at := s.m.sessions[id]
+		if at == nil {
+			return false
+		}
+		id = at.Parent()
+	}
+	return false
+}
+
+// endAll takes sessions out and tells of it, each exactly once.
+func (m *Manager) endAll(sessions []*Session, reason string) {
+	for _, s := range sessions {
+		m.mu.Lock()
+		if m.sessions[s.ID] != s {
+			m.mu.Unlock()
+			continue
+		}
+		delete(m.sessions, s.ID)
+		s.update(func(f *facts) { f.state = Ending; f.note = reason })
+		s.bridges = nil
+		close(s.ended)
+		tell := m.onEnd
+		m.mu.Unlock()
+
+		m.revoke(s)
+		m.log.Info("session ended", "session", s.ID, "reason", reason)
+		for _, f := range tell {
+			f(s.ID, reason)
+		}
+	}
+}
+
+// revoke makes the tickets of an ended session worthless. A directory's stay:
+// its terminals outlive its idle limit, and its next use makes it anew.
+func (m *Manager) revoke(s *Session) {
+	if strings.HasPrefix(s.ID, directoryPrefix) {
+		return
+	}
+	if err := m.tickets.revoke(s.ID); err != nil {
+		m.log.Warn("an ended session's tickets are refused only until the daemon restarts", "session", s.ID, "err", err)
+	}
+}
+
+// sweeper ends sessions whose time has come.
+func (m *Manager) sweeper() {
+	defer close(m.done)
+	every := min(time.Second, max(10*time.Millisecond, min(m.opts.Grace, m.opts.Idle)/4))
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-t.C:
+			m.Sweep()
+		}
+	}
+}
+
+// Sweep ends sessions that are past their grace or idle limit. The manager
+// calls it by itself.
+func (m *Manager) Sweep() {
+	type ending struct {
+		s   *Session
+		why string
+	}
+	var over []ending
+	m.mu.Lock()
+	now := m.now()
+	parents := m.parentsLocked()
+	for _, s := range m.sessions {
+		at, why := m.endsLocked(s, parents)
+		if !at.IsZero() && !now.Before(at) {
+			over = append(over, ending{s, why})
+		}
+	}
+	m.mu.Unlock()
+	for _, e := range over {
+		m.endAll([]*Session{e.s}, e.why)
+	}
+}
+
+// parentsLocked are the ids that have a live child.
+func (m *Manager) parentsLocked() map[string]bool {
+	out := map[string]bool{}
+	for _, s := range m.sessions {
+		if p := s.Parent(); p != "" && p != s.ID {
+			out[p] = true
+		}
+	}
+	return out
+}
+
+// endsLocked is when and why a session ends as things are; zero: it does not,
+// because something refers to it or a child lives.
+func (m *Manager) endsLocked(s *Session, parents map[string]bool) (at time.Time, why string) {
+	if s.refs > 0 || len(s.bridges) > 0 || parents[s.ID] {
+		return time.Time{}, ""
+	}
+	switch s.State() {
+	case Named, Directory:
+		return s.lastUsed.Add(m.opts.Idle), "it was idle for " + m.opts.Idle.String()
+	case Ephemeral:
+		if s.everRef && s.Host() != "mcp" {
+			return s.freeSince, "its command has ended"
+		}
+	}
+	free := s.freeSince
+	if s.lastUsed.After(free) {
+		free = s.lastUsed
+	}
+	return free.Add(m.opts.Grace), "nothing has referred to it for " + m.opts.Grace.String()
+}
+
+// List shows all live sessions, oldest first.
+func (m *Manager) List() []proto.Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*Session, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		all = append(all, s)
+	}
+	sort.Slice(all, func(i, j int) bool {
+		if !all[i].since.Equal(all[j].since) {
+			return all[i].since.Before(all[j].since)
+		}
+		return all[i].ID < all[j].ID
+	})
+	out := make([]proto.Session, len(all))
+	for n, s := range all {
+		out[n] = m.rowLocked(s)
+	}
+	return out
+}
+
+func (m *Manager) rowLocked(s *Session) proto.Session {
+	f := s.facts.Load()
+	out := proto.Session{
+		ID:        s.ID,
+		Root:      f.root,
+		Parent:    f.parent,
+		Host:      f.host,
+		State:     string(f.state),
+		Directory: f.dir,
+		Agent:     f.agent,
+		Title:     f.title,
+		Since:     stamp(s.since),
+		LastUsed:  stamp(s.lastUsed),
+		Note:      f.note,
+	}
+	for _, c := range m.sessions {
+		if c.Parent() == s.ID {
+			out.Children = append(out.Children, c.ID)
+		}
+	}
+	sort.Strings(out.Children)
+	if at, _ := m.endsLocked(s, m.parentsLocked()); !at.IsZero() {
+		out.EndsAt = stamp(at)
+	}
+	return out
+}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"tenon/daemon/internal/config/jsonc"
 )
 
 // Limits of a document: a file beyond them is refused, never half read.
 const (
 	maxFileBytes = 8 << 20 // hosts keep history in the same file as their servers
-	maxDepth     = 64      // levels of nesting
+	maxDepth     = jsonc.MaxDepth
 	maxNodes     = 500_000 // values, after aliases of YAML are followed
 )
 

@@ -1,33 +1,26 @@
 package config
 
 import (
-	"regexp"
-	"strconv"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
-)
 
-var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): (?s)(.*)$`)
+	"tenon/daemon/internal/config/jsonc"
+)
 
 // parseJSON reads JSON with comments and trailing commas.
 func parseJSON(doc []byte) (*node, error) {
-	lines := indexLines(doc)
-	if offset := tooDeep(doc); offset >= 0 {
-		return nil, &placed{at: lines.place(offset), message: "nested too deeply: at most " + strconv.Itoa(maxDepth) + " levels are read"}
+	value, err := jsonc.Parse(doc)
+	var bad *jsonc.Error
+	if errors.As(err, &bad) {
+		return nil, &placed{at: place{bad.Line, bad.Column}, message: bad.Message}
 	}
-	// The library wants a line end after a comment also at the end of the file.
-	value, err := hujson.Parse(append(doc[:len(doc):len(doc)], '\n'))
 	if err != nil {
-		if m := hujsonPlace.FindStringSubmatch(err.Error()); m != nil {
-			line, _ := strconv.Atoi(m[1])
-			column, _ := strconv.Atoi(m[2])
-			return nil, &placed{at: place{line, column}, message: "not valid JSON: " + m[3]}
-		}
 		return nil, err
 	}
-	return fromJSON(&value, lines)
+	return fromJSON(value, indexLines(doc))
 }
 
 func fromJSON(v *hujson.Value, lines lineIndex) (*node, error) {
@@ -71,47 +64,4 @@ func fromJSON(v *hujson.Value, lines lineIndex) (*node, error) {
 		}
 	}
 	return n, nil
-}
-
-// tooDeep returns the offset of the first bracket beyond maxDepth, or -1. It
-// runs before the parser, which recurses without a limit of its own.
-func tooDeep(doc []byte) int {
-	depth := 0
-	for i := 0; i < len(doc); i++ {
-		switch c := doc[i]; c {
-		case '"':
-			for i++; i < len(doc) && doc[i] != '"'; i++ {
-				if doc[i] == '\\' {
-					i++
-				}
-			}
-		case '/':
-			i = skipComment(doc, i)
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return i
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return -1
-}
-
-// skipComment returns the offset of the last byte of the comment that starts
-// at i, or i when none does.
-func skipComment(doc []byte, i int) int {
-	rest := string(doc[i:min(i+2, len(doc))])
-	switch rest {
-	case "//":
-		for i < len(doc) && doc[i] != '\n' {
-			i++
-		}
-	case "/*":
-		for i += 2; i+1 < len(doc) && (doc[i] != '*' || doc[i+1] != '/'); {
-			i++
-		}
-		i++
-	}
-	return i
 }

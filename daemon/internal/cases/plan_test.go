@@ -44,7 +44,7 @@ type outcome struct {
 // prefixes take that many words.
 var prefixes = map[string]int{
 	"within": 1, "eventually": 1, "holds": 1, "exits": 1, "as": 1,
-	"in": 1, "with": 1, "input": 1, "terminal": 0, "parallel": 1,
+	"in": 1, "with": 1, "input": 1, "terminal": 0, "parallel": 1, "!": 0,
 }
 
 // commands makes every prefix and verb a command of the archives: a line may
@@ -52,7 +52,9 @@ var prefixes = map[string]int{
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	all := map[string]func(*testscript.TestScript, bool, []string){}
 	for name := range prefixes {
-		all[name] = lineOf(name)
+		if name != "!" { // at the start of a line it is testscript's
+			all[name] = lineOf(name)
+		}
 	}
 	for name := range verbs {
 		all[name] = lineOf(name)
@@ -148,8 +150,12 @@ func (p *plan) set(name string, words []string) (err error) {
 		p.eventually, err = time.ParseDuration(words[0])
 	case "holds":
 		p.holds, err = time.ParseDuration(words[0])
+	case "!":
+		p.exits = anyFailure
 	case "exits":
-		p.exits, err = strconv.Atoi(words[0])
+		if p.exits = anyFailure; words[0] != "any" {
+			p.exits, err = strconv.Atoi(words[0])
+		}
 	case "as":
 		p.as = words[0]
 	case "in":

@@ -72,6 +72,7 @@ func setup(e *testscript.Env, program string) error {
 		"TERM":              "xterm",
 		"SOCKET":            filepath.Join(runtime, "daemon.sock"),
 		"LOG":               filepath.Join(e.WorkDir, "state", "logs", "daemon.log"),
+		"TOP":               top(),
 		"GORACE":            "atexit_sleep_ms=0 log_path=" + filepath.Join(e.WorkDir, "race"),
 	}
 	for _, dir := range []string{bin, s.env["HOME"], s.env["TMPDIR"], filepath.Join(s.env["XDG_CONFIG_HOME"], "tenon")} {
@@ -88,8 +89,10 @@ func setup(e *testscript.Env, program string) error {
 	if err := os.WriteFile(filepath.Join(bin, "fake"), []byte(fakeScript), 0o755); err != nil {
 		return err
 	}
-	if s.env["PORT"], err = freePort(); err != nil {
-		return err
+	for _, name := range []string{"PORT", "PORT2"} {
+		if s.env[name], err = freePort(); err != nil {
+			return err
+		}
 	}
 	if err := s.fillIn(e.WorkDir); err != nil {
 		return err
@@ -102,11 +105,11 @@ func setup(e *testscript.Env, program string) error {
 	return nil
 }
 
-// fillIn replaces $WORK and $PORT in the files of the archive, which
+// fillIn replaces $WORK, $PORT and $PORT2 in the files of the archive, which
 // testscript leaves as they are. Only the form without braces is ours: the
 // other belongs to tenon's configuration.
 func (s *scene) fillIn(dir string) error {
-	put := strings.NewReplacer("$WORK", s.work, "$PORT", s.env["PORT"])
+	put := strings.NewReplacer("$WORK", s.work, "$PORT2", s.env["PORT2"], "$PORT", s.env["PORT"])
 	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(path, filepath.Join(s.work, "bin")) {
 			return err
@@ -120,6 +123,15 @@ func (s *scene) fillIn(dir string) error {
 		}
 		return nil
 	})
+}
+
+// top is the repository's top: the directory three levels above this package.
+func top() string {
+	dir, err := filepath.Abs("../../..")
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 // freePort asks the system for a port that nobody listens on now.

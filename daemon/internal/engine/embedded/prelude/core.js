@@ -1,0 +1,253 @@
+// The bridge between a program and its host. It runs once, into the snapshot,
+// and gets the one function that leads out: host(operation, …). Nothing here may
+// rely on what a program can change later, so everything is taken first.
+// It returns $, which the other files of the prelude extend; the host keeps some
+// of its functions and forgets the rest.
+(host => {
+  'use strict';
+  const G = globalThis, P = Promise, M = Map, S = Set, W = WeakMap, Err = Error, Str = String, Big = BigInt;
+  const { parse, stringify, rawJSON } = JSON;
+  const { apply, ownKeys } = Reflect;
+  const { defineProperty, create, freeze, fromEntries, assign } = Object;
+  const { isArray, from: arrayFrom } = Array;
+  const { isSafeInteger } = Number;
+  const { isView } = ArrayBuffer;
+  const Buffer = ArrayBuffer, Bytes = Uint8Array;
+  const then = P.prototype.then, reject = P.reject;
+  const weakGet = W.prototype.get, weakSet = W.prototype.set;
+  const integer = /^-?\d+$/, test = RegExp.prototype.test, exec = RegExp.prototype.exec;
+  const everyString = Array.prototype.every, push = Array.prototype.push, sliceArray = Array.prototype.slice;
+
+  // The operations; realm.go has the same list.
+  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9;
+
+  const hide = (name, value) => defineProperty(G, name, { value, writable: true, configurable: true, enumerable: false });
+
+  // --- values that leave -----------------------------------------------------
+  // JSON, and beyond it: BigInt is an integer, a Map with string keys an object,
+  // any other Map an array of pairs, a Set an array, an Error its name, message
+  // and own fields, binary data an array of numbers.
+  const plain = (key, v) => {
+    switch (typeof v) {
+      case 'bigint': return rawJSON(Str(v));
+      case 'object': break;
+      default: return v;
+    }
+    if (v === null || isArray(v)) return v;
+    if (v instanceof Err) return { name: v.name, message: v.message, ...v };
+    if (v instanceof M) {
+      const pairs = [...v];
+      return apply(everyString, pairs, [p => typeof p[0] === 'string']) ? fromEntries(pairs) : pairs;
+    }
+    if (v instanceof S) return [...v];
+    if (isView(v)) return arrayFrom(v instanceof DataView ? new Bytes(v.buffer, v.byteOffset, v.byteLength) : v);
+    if (v instanceof Buffer) return arrayFrom(new Bytes(v));
+    return v;
+  };
+  // One level of plain members needs no function called for each of them.
+  const flat = v => {
+    for (const k in v) {
+      const t = typeof v[k];
+      if (t === 'object' ? v[k] !== null : t === 'bigint') return false;
+    }
+    return true;
+  };
+  const json = v => {
+    const t = typeof v;
+    if (t === 'string' || t === 'number' || t === 'boolean' || v === null) return stringify(v);
+    return t === 'object' && !isArray(v) && v.constructor === Object && flat(v) ? stringify(v) : stringify(v, plain);
+  };
+
+  // --- values that come in ---------------------------------------------------
+  const revive = (key, v, context) => typeof v === 'number' && !isSafeInteger(v) && apply(test, integer, [context.source]) ? Big(context.source) : v;
+  const value = (text, big) => text === undefined ? undefined : big ? parse(text, revive) : parse(text);
+
+  // --- text for people -------------------------------------------------------
+  const spaces = new W();
+  const named = f => typeof f.name === 'string' && f.name ? f.name : 'anonymous';
+  const errorText = e => {
+    const head = Str(e.name) + ': ' + Str(e.message);
+    return e.cause === undefined ? head : head + ' (caused by ' + show(e.cause) + ')';
+  };
+  const display = () => {
+    const open = []; // the holders above the value at hand
+    return function (key, v) {
+      while (open.length && open[open.length - 1] !== this) open.length--;
+      switch (typeof v) {
+        case 'bigint': return Str(v) + 'n';
+        case 'function': return '[Function ' + named(v) + ']';
+        case 'symbol': return Str(v);
+        case 'object': break;
+        default: return v;
+      }
+      if (v === null) return v;
+      for (let i = 0; i < open.length; i++) if (open[i] === v) return '[Circular]';
+      const space = apply(weakGet, spaces, [v]);
+      if (space !== undefined) return space;
+      const out = v instanceof Err ? errorText(v) : plain(key, v);
+      if (typeof out === 'object' && out !== null) push.call(open, out);
+      return out;
+    };
+  };
+  const show = v => {
+    try {
+      switch (typeof v) {
+        case 'string': return v;
+        case 'function': return '[Function ' + named(v) + ']';
+        case 'bigint': return Str(v) + 'n';
+        case 'object': break;
+        default: return Str(v);
+      }
+      if (v === null) return 'null';
+      const space = apply(weakGet, spaces, [v]);
+      if (space !== undefined) return space;
+      if (v instanceof Err) return errorText(v);
+      return stringify(v, display()) ?? Str(v);
+    } catch {
+      return '[object that cannot be shown]';
+    }
+  };
+
+  // --- errors ----------------------------------------------------------------
+  const fields = ['kind', 'server', 'tool', 'hint', 'pointer', 'feedback', 'content', 'data'];
+  const genuine = new W(); // a ToolError of the host's making → its fault, as text
+  class ToolError extends Err {
+    constructor(message, options) {
+      super(message, options);
+      if (options) for (let i = 0; i < fields.length; i++) if (options[fields[i]] !== undefined) this[fields[i]] = options[fields[i]];
+    }
+  }
+  defineProperty(ToolError.prototype, 'name', { value: 'ToolError', writable: true, configurable: true });
+  hide('ToolError', ToolError);
+
+  const failure = e => {
+    const out = create(null);
+    try {
+      out.fault = e !== null && typeof e === 'object' ? apply(weakGet, genuine, [e]) : undefined;
+      if (e instanceof Err) {
+        out.name = Str(e.name);
+        out.message = Str(e.message);
+        out.stack = Str(e.stack);
+        if (e.cause !== undefined) out.cause = show(e.cause);
+      } else {
+        out.thrown = show(e);
+        out.nothing = e === null;
+      }
+    } catch {
+      out.thrown ??= '[a value that cannot be shown]';
+    }
+    return stringify(out);
+  };
+
+  // --- calls -----------------------------------------------------------------
+  const waiting = create(null);
+  let last = 0;
+  const ask = (operation, a, b, text, raw, timeout) => new P((resolve, refuse) => {
+    const id = ++last;
+    waiting[id] = { resolve, refuse, error: new ToolError('') }; // it keeps the caller's stack
+    host(operation, id, a, b, text, raw, timeout);
+  });
+  const refused = (kind, message, server, tool) => {
+    const error = new ToolError(message);
+    error.kind = kind;
+    error.server = server;
+    error.tool = tool;
+    apply(weakSet, genuine, [error, stringify({ kind, message, server, tool })]);
+    return apply(reject, P, [error]);
+  };
+  const call = (server, tool, args, options) => {
+    let text = '{}';
+    if (args !== undefined && args !== null) {
+      try {
+        text = json(args);
+      } catch (e) {
+        return refused('InvalidToolInput', 'the arguments cannot be written as JSON: ' + e.message, server, tool);
+      }
+      if (text === undefined || text[0] !== '{') return refused('InvalidToolInput', 'the arguments of ' + server + '.' + tool + ' must be an object', server, tool);
+    }
+    return options ? ask(CALL, server, tool, text, options.raw === true, options.timeout) : ask(CALL, server, tool, text);
+  };
+  hide('call', (server, tool, args, options) => call(Str(server), Str(tool), args, options));
+  hide('search', (query, options) => ask(SEARCH, json({ ...options, query: query === undefined ? '' : Str(query) })));
+  hide('describe', path => ask(DESCRIBE, Str(path)));
+
+  const settle = (id, state, text, raw) => {
+    const w = waiting[id];
+    if (w === undefined) return;
+    delete waiting[id];
+    if (state === 0) {
+      const fault = parse(text), error = w.error;
+      error.message = fault.message;
+      for (let i = 0; i < fields.length; i++) if (fault[fields[i]] !== undefined) error[fields[i]] = fault[fields[i]];
+      apply(weakSet, genuine, [error, text]);
+      w.refuse(error);
+      return;
+    }
+    const v = value(text, state === 2);
+    if (raw !== undefined && v !== null && typeof v === 'object' && !(apply(hasOwn, v, ['raw']))) {
+      // Parsed when it is asked for, which is seldom.
+      defineProperty(v, 'raw', {
+        configurable: true, enumerable: false,
+        get() { const whole = value(raw, true); defineProperty(v, 'raw', { value: whole, writable: true, configurable: true, enumerable: false }); return whole; },
+        set(x) { defineProperty(v, 'raw', { value: x, writable: true, configurable: true, enumerable: true }); },
+      });
+    }
+    w.resolve(v);
+  };
+  const hasOwn = Object.prototype.hasOwnProperty;
+
+  // --- namespaces ------------------------------------------------------------
+  // Names that the language itself asks every object for. Were they tools,
+  // `await tools.github` would call one.
+  const never = { __proto__: null, then: true, toJSON: true, toString: true, valueOf: true };
+  const proxy = (names, make, text) => {
+    const made = create(null), no = () => false;
+    const has = (_, k) => { const all = names(); for (let i = 0; i < all.length; i++) if (all[i] === k) return true; return false; };
+    const get = (_, k) => typeof k === 'symbol' || never[k] ? undefined : made[k] ??= make(k);
+    const p = new Proxy(create(null), {
+      get, has, ownKeys: () => names(), set: no, defineProperty: no, deleteProperty: no, preventExtensions: no, setPrototypeOf: no,
+      getOwnPropertyDescriptor: (_, k) => has(_, k) ? { value: get(_, k), enumerable: true, configurable: true, writable: false } : undefined,
+    });
+    apply(weakSet, spaces, [p, text]);
+    return p;
+  };
+  const namesOf = space => parse(host(NAMES, space));
+  const toolsOf = space => proxy(() => namesOf(space), tool => {
+    const f = (args, options) => call(space, tool, args, options);
+    defineProperty(f, 'name', { value: space + '.' + tool, configurable: true });
+    return f;
+  }, '[tools of ' + space + ']');
+  let namespaces = [];
+  const tools = proxy(() => apply(sliceArray, namespaces, []), toolsOf, '[tools]');
+  hide('tools', tools);
+
+  // --- the run ---------------------------------------------------------------
+  const $ = { host, hide, show, json, value, apply, defineProperty, create, freeze, assign, stringify, parse, ownKeys, weakGet, weakSet, spaces, exec, onStart: [], LOG, EMIT, TIMER, UNTIMER };
+  const start = (setup, input, big) => {
+    const s = parse(setup);
+    namespaces = s.namespaces ?? [];
+    for (const name of s.globals ?? []) hide(name, tools[name]);
+    hide('args', s.args ?? []);
+    hide('input', value(input, big));
+    hide('session', freeze(s.session));
+    for (let i = 0; i < $.onStart.length; i++) $.onStart[i](s);
+  };
+  const finish = v => {
+    let text;
+    try {
+      text = typeof v === 'function' || typeof v === 'symbol' ? undefined : json(v);
+    } catch (e) {
+      const error = new TypeError('the result cannot be written as JSON: ' + (e && e.message));
+      error.stack = '';
+      return host(FAIL, failure(error));
+    }
+    host(DONE, text);
+  };
+  const run = main => {
+    let p;
+    try { p = main(); } catch (e) { host(FAIL, failure(e)); return; }
+    apply(then, p, [finish, e => { host(FAIL, failure(e)); }]);
+  };
+  assign($, { start, settle, run, failure });
+  return $;
+})

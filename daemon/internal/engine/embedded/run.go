@@ -1,0 +1,266 @@
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/script"
+)
+
+// run is one program in one realm. Everything but the calls' own goroutines
+// happens on the goroutine of execute.
+type run struct {
+	parent  context.Context // of the caller
+	ctx     context.Context // ends with the run
+	cancel  context.CancelFunc
+	realm   *realm
+	script  *script.Program
+	program engine.Program
+	host    engine.Host
+	out     *engine.Outcome
+
+	events    chan event
+	calls     calls
+	timers    timers
+	names     names
+	capture   capture
+	clock     stopwatch
+	unhandled rejections
+
+	done    bool     // the program's promise was fulfilled
+	failure *failure // it was rejected
+	trapped error
+	unread  bool // the engine could not read the compiled program
+}
+
+// event is a call's answer.
+type event struct {
+	id    int64
+	value engine.CallValue
+	err   error
+}
+
+func newRun(ctx context.Context, r *realm, s *script.Program, p engine.Program, h engine.Host, out *engine.Outcome) *run {
+	x := &run{
+		parent: ctx, realm: r, script: s, program: p, host: h, out: out,
+		events: make(chan event),
+		names:  newNames(p.Namespaces),
+	}
+	x.ctx, x.cancel = context.WithCancel(ctx)
+	x.clock = stopwatch{limit: p.Limits.CPU, grace: p.Limits.Grace, done: ctx.Done()}
+	x.capture = capture{limit: p.Limits.Capture}
+	r.host = x
+	return x
+}
+
+// fileName is the script's name inside the realm; frames that leave get the
+// program's own name.
+const fileName = "program"
+
+// execute runs the program to its end and fills the outcome.
+func (r *run) execute() {
+	err := r.start()
+	if err == nil {
+		err = r.loop()
+	}
+	r.cancel()
+	r.drain()
+	r.finish(err)
+	r.out.CPU, r.out.Memory = r.clock.used, int64(len(r.realm.mem()))
+}
+
+// inside calls f with the realm computing: the daemon's compute token is held,
+// and the time counts.
+func (r *run) inside(f func() error) error {
+	if c := r.program.Clock; c != nil {
+		if err := c.Resume(r.ctx); err != nil {
+			return &refused{err}
+		}
+		defer c.Park()
+	}
+	r.clock.start()
+	defer r.clock.stop()
+	return r.realm.guard(f)
+}
+
+// refused is the clock's reason for ending the run.
+type refused struct{ error }
+
+func (e *refused) Unwrap() error { return e.error }
+
+// setup is what the prelude's start gets.
+type setup struct {
+	Seed       [4]int32           `json:"seed"`
+	Namespaces []string           `json:"namespaces"`
+	Globals    []string           `json:"globals"`
+	Args       []string           `json:"args"`
+	Session    engine.SessionInfo `json:"session"`
+}
+
+func (r *run) start() error {
+	s := setup{Args: r.program.Args, Session: r.program.Session}
+	for i := range s.Seed {
+		s.Seed[i] = int32(rand.Uint32())
+	}
+	for _, ns := range r.program.Namespaces {
+		s.Namespaces = append(s.Namespaces, ns.Name)
+		if ns.Global {
+			s.Globals = append(s.Globals, ns.Name)
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	depth, big := inspect(r.program.Input)
+	if depth > r.program.Limits.Depth {
+		return fault.New(fault.UsageError, "the input is nested deeper than %d levels", r.program.Limits.Depth)
+	}
+	return r.inside(func() error {
+		fn, mod := r.realm.snap.fn, r.realm.mod
+		input := r.realm.undefined()
+		if len(r.program.Input) > 0 {
+			input = r.realm.newString(string(r.program.Input))
+		}
+		if err := r.realm.do(fn.start, r.realm.newString(string(text)), input, r.boolean(big)); err != nil {
+			return err
+		}
+		main, err := r.realm.eval(r.script.Code, fileName)
+		if err != nil {
+			r.unread = true
+			return err
+		}
+		return r.realm.do(fn.run, mod.Xqjs_dup_value(main))
+	})
+}
+
+func (r *run) boolean(b bool) int32 {
+	if b {
+		return r.realm.mod.Xqjs_dup_value(r.realm.mod.Xqjs_get_true())
+	}
+	return r.realm.mod.Xqjs_dup_value(r.realm.mod.Xqjs_get_false())
+}
+
+var errDeadlock = errors.New("deadlock")
+
+// loop waits for answers and timers and hands them to the realm, until nothing
+// is left to wait for.
+func (r *run) loop() error {
+	var float <-chan time.Time
+	var floatEnd time.Time
+	for {
+		if r.failure != nil {
+			return nil
+		}
+		now := time.Now()
+		if r.done && float == nil {
+			if !r.floating(now.Add(r.program.Limits.Float)) {
+				return nil
+			}
+			r.calls.float()
+			floatEnd = now.Add(r.program.Limits.Float)
+			t := time.NewTimer(r.program.Limits.Float)
+			defer t.Stop()
+			float = t.C
+		}
+		if r.done && !r.floating(floatEnd) {
+			return nil
+		}
+		if !r.done && r.calls.waiting() == 0 && r.timers.len() == 0 {
+			return errDeadlock
+		}
+		var ev event
+		answered := false
+		select {
+		case <-r.ctx.Done():
+			return context.Cause(r.ctx)
+		case <-float:
+			return nil
+		case ev = <-r.events:
+			answered = true
+		case <-r.timers.next(now):
+		}
+		if err := r.inside(func() error { return r.deliver(ev, answered) }); err != nil {
+			return err
+		}
+	}
+}
+
+// floating reports whether a finished program still waits for something that can
+// come before end.
+func (r *run) floating(end time.Time) bool {
+	return r.calls.waiting() > 0 || r.timers.floating(end)
+}
+
+// deliver hands one answer, the answers that came meanwhile and the timers that
+// are due to the realm.
+func (r *run) deliver(ev event, answered bool) error {
+	for answered && r.failure == nil {
+		if err := r.settle(ev); err != nil {
+			return err
+		}
+		select {
+		case ev = <-r.events:
+		default:
+			answered = false
+		}
+	}
+	for now := time.Now(); r.failure == nil; {
+		id, ok := r.timers.pop(now)
+		if !ok {
+			return nil
+		}
+		if err := r.realm.do(r.realm.snap.fn.tick, r.realm.mod.Xqjs_new_number(float64(id))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// States of an answer, as the prelude's settle knows them.
+const (
+	stateFailed = 0
+	statePlain  = 1
+	stateBig    = 2 // the JSON holds integers that a double cannot
+)
+
+// settle gives one answer to the promise that waits for it.
+func (r *run) settle(ev event) error {
+	r.answered(ev.id)
+	state, text, raw := statePlain, ev.value.Value, ev.value.Raw
+	if ev.err == nil {
+		depth, big := inspect(text)
+		if big {
+			state = stateBig
+		}
+		if depth > r.program.Limits.Depth {
+			ev.err = fault.New(fault.InvalidToolOutput, "the result is nested deeper than %d levels", r.program.Limits.Depth)
+		}
+	}
+	if ev.err != nil {
+		var err error
+		state, raw = stateFailed, nil
+		if text, err = json.Marshal(fault.From(ev.err).Wire()); err != nil {
+			return err
+		}
+	}
+	mod := r.realm.mod
+	value, whole := r.realm.undefined(), r.realm.undefined()
+	if len(text) > 0 {
+		mod.Xqjs_free_value(value)
+		value = r.realm.newString(string(text))
+	}
+	if len(raw) > 0 {
+		mod.Xqjs_free_value(whole)
+		whole = r.realm.newString(string(raw))
+	}
+	return r.realm.do(r.realm.snap.fn.settle, mod.Xqjs_new_number(float64(ev.id)), mod.Xqjs_new_number(float64(state)), value, whole)
+}
+
+// poll is asked by the engine while it computes.
+func (r *run) poll() int32 { return r.clock.poll() }

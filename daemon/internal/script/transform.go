@@ -1,0 +1,163 @@
+package script
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	esbuild "github.com/evanw/esbuild/pkg/api"
+
+	"tenon/daemon/internal/fault"
+)
+
+const (
+	mainName = "__main"
+	// The program's input and arguments come in as parameters, since the source
+	// may have names of its own that hide the globals.
+	inputName, argsName = "__input", "__args"
+
+	bodyHead = "async function " + mainName + "() {"
+	// codeHead is the one line that stands before esbuild's output.
+	codeHead   = "(() => { \"use strict\";\n"
+	codeTail   = "\nreturn " + mainName + "; })()"
+	moduleHead = codeHead + "async function " + mainName + "(" + inputName + ", " + argsName + ") {\n"
+	moduleTail = "}\nreturn () => " + mainName + "(input, args); })()"
+)
+
+// supported lists what QuickJS can do beyond the target.
+var supported = map[string]bool{"using": true}
+
+func options() esbuild.TransformOptions {
+	return esbuild.TransformOptions{
+		Loader: esbuild.LoaderTS, Target: esbuild.ES2024, Supported: supported, Charset: esbuild.CharsetUTF8,
+		LogLevel: esbuild.LogLevelSilent, LegalComments: esbuild.LegalCommentsNone,
+		Sourcemap: esbuild.SourceMapExternal, SourcesContent: esbuild.SourcesContentExclude,
+	}
+}
+
+var (
+	moduleLine = regexp.MustCompile(`(?m)^[ \t]*(export|import)\b`)
+	moduleWord = regexp.MustCompile(`\b(export|import)\b`)
+)
+
+// Transform compiles source in this process. esbuild recurses without a limit
+// and cannot be stopped (16 KB of source can take a minute or end the process):
+// a Compiler, which uses a process that may die, is for text of others. The
+// error is a *fault.Error of kind ParseError with a position.
+func Transform(source string) (*Program, error) {
+	source = strings.TrimPrefix(source, "\ufeff")
+	if strings.HasPrefix(source, "#!") {
+		source = "//" + source[2:]
+	}
+	first, second := transformBody, transformModule
+	switch {
+	case moduleLine.MatchString(source):
+		first, second = second, first
+	case !moduleWord.MatchString(source):
+		return transformBody(source)
+	}
+	// The words may stand in a string or in import(): the other way is tried
+	// too, and the first way's error is the better one.
+	p, err := first(source)
+	if err != nil {
+		if p, other := second(source); other == nil {
+			return p, nil
+		}
+	}
+	return p, err
+}
+
+// transformBody makes source the body of the async function, so that await and
+// return both work at top level.
+func transformBody(source string) (*Program, error) {
+	p := &Program{Above: 1, Skip: 1}
+	t, err := p.build(bodyHead+"\n"+source+"\n}", source, options())
+	if err != nil {
+		return nil, err
+	}
+	at := t.mainAt()
+	if at < 0 || t.tokens[at].match != len(t.tokens)-1 {
+		return nil, fault.New(fault.ParseError, `unexpected "}"`).WithHint("a closing brace has no opening one")
+	}
+	t.list(at+1, t.tokens[at].match, false)
+	code, edits := apply(t.code, t.out)
+	p.Code, p.Edits = codeHead+code+codeTail, edits
+	return p, nil
+}
+
+// mainAt is the index of the bracket that opens the async function.
+func (t *tail) mainAt() int {
+	for i := 0; i+5 < len(t.tokens); i++ {
+		if t.tokens[i].first && t.tokens[i].column == 0 && t.text(i) == "async" && t.text(i+2) == mainName {
+			return i + 5
+		}
+		if m := t.tokens[i].match; m > i {
+			i = m
+		}
+	}
+	return -1
+}
+
+// build runs esbuild on text, which holds source, and reads its output.
+func (p *Program) build(text, source string, o esbuild.TransformOptions) (*tail, error) {
+	r := esbuild.Transform(text, o)
+	if len(r.Errors) > 0 {
+		return nil, parseError(source, r.Errors[0], p.Skip)
+	}
+	var m struct {
+		Mappings string `json:"mappings"`
+	}
+	if err := json.Unmarshal(r.Map, &m); err != nil {
+		return nil, fault.New(fault.InternalError, "source map: %w", err)
+	}
+	p.Mappings = m.Mappings
+	t := &tail{code: string(r.Code)}
+	var ok bool
+	if t.tokens, ok = scan(t.code); !ok {
+		return nil, fault.New(fault.InternalError, "the compiled program cannot be read")
+	}
+	return t, nil
+}
+
+// parseError is esbuild's message as a fault; skip is how many lines of ours
+// stand before the author's first.
+func parseError(source string, m esbuild.Message, skip int) *fault.Error {
+	e := fault.New(fault.ParseError, "%s", lowerFirst(m.Text))
+	l := m.Location
+	if l == nil {
+		return e
+	}
+	last := 1 + strings.Count(source, "\n")
+	if l.Line-skip > last { // the closing brace that we put behind the source
+		e.Position = &fault.Position{Line: last, Column: len(source) - strings.LastIndexByte(source, '\n')}
+		e.Message = "unexpected end of the program"
+		return e
+	}
+	e.Position = &fault.Position{Line: max(1, l.Line-skip), Column: l.Column + 1}
+	if line := strings.TrimSpace(l.LineText); line != "" {
+		e.Hint = "in: " + clip(line, 120)
+	}
+	return e
+}
+
+// lowerFirst makes the first letter small, unless the word is an acronym.
+func lowerFirst(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	second, _ := utf8.DecodeRuneInString(s[n:])
+	if unicode.IsUpper(first) && !unicode.IsUpper(second) {
+		return string(unicode.ToLower(first)) + s[n:]
+	}
+	return s
+}
+
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}

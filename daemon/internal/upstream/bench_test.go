@@ -1,0 +1,3 @@
+package upstream
+
+func maybeSDKServer() {}

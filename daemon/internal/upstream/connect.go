@@ -1,0 +1,99 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/proctree"
+)
+
+// maxPages bounds tools/list; a server with more pages has a broken cursor.
+const maxPages = 1000
+
+var errStartTimeout = errors.New("start timeout")
+
+// Connect starts or reaches the server of s and shakes hands with it within
+// s.StartTimeout, of which the first Tools of the connection gets the rest. It
+// fails with ServerUnavailable, whose message has the exit state and the last
+// lines of stderr where there are any, and leaves no process behind. rec is
+// needed for stdio only. The connection must be closed, also after it broke.
+func Connect(ctx context.Context, rec *proctree.Record, s Spec) (Conn, error) {
+	c := newConn(s)
+	var err error
+	switch s.Kind {
+	case "stdio":
+		err = newStdio(c, rec)
+	default:
+		err = fault.New(fault.ConfigError, "server %s: unknown kind of transport %q", s.Name, s.Kind)
+	}
+	if err != nil {
+		c.cancel()
+		return nil, err
+	}
+	if s.StartTimeout > 0 {
+		c.listBy = time.Now().Add(s.StartTimeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, c.listBy, errStartTimeout)
+		defer cancel()
+	}
+	if err := c.shake(ctx); err != nil {
+		err = c.startError(ctx, err)
+		_ = c.Close(context.WithoutCancel(ctx)) // the failed start is what the caller needs to hear of
+		return nil, err
+	}
+	return c, nil
+}
+
+// Tools asks for every page. A cursor that comes again, or more pages than any
+// real server has, ends in ServerUnavailable with what was wrong.
+func (c *conn) Tools(ctx context.Context) ([]Tool, error) {
+	if !c.listed.Load() && !c.listBy.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, c.listBy, errStartTimeout)
+		defer cancel()
+	}
+	var all []Tool
+	seen := map[string]bool{}
+	cursor := ""
+	for range maxPages {
+		var params []byte
+		if cursor != "" {
+			params = appendString([]byte(`"cursor":`), cursor)
+		}
+		raw, err := c.request(ctx, "tools/list", params)
+		if err != nil {
+			return nil, c.listError(ctx, err)
+		}
+		var page struct {
+			Tools      []Tool `json:"tools"`
+			NextCursor string `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return nil, c.unavailable("server %s: unreadable answer to tools/list: %w", c.spec.Name, err)
+		}
+		all = append(all, page.Tools...)
+		if page.NextCursor == "" {
+			c.listed.Store(true)
+			return all, nil
+		}
+		if seen[page.NextCursor] {
+			return nil, c.unavailable("server %s: tools/list gives the cursor %.40q again and again", c.spec.Name, page.NextCursor)
+		}
+		seen[page.NextCursor] = true
+		cursor = page.NextCursor
+	}
+	return nil, c.unavailable("server %s: tools/list has more than %d pages", c.spec.Name, maxPages)
+}
+
+// listError explains a failed list. A server without tools may refuse the
+// method; that is for the caller to see as UnknownTool.
+func (c *conn) listError(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errStartTimeout) {
+		return withFate(c.unavailable("server %s did not list its tools within %v (startTimeout)%s",
+			c.spec.Name, c.spec.StartTimeout, c.lastWords()), fateNotSent)
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/proctree"
+)
+
+const (
+	// drainAfterExit is how long output that is already in the pipe is read
+	// after the process ended. A grandchild may hold the pipe open for ever.
+	drainAfterExit = 200 * time.Millisecond
+	// exitAfterEOF is how long a process that closed its output may take to
+	// end, so that its exit code can be told.
+	exitAfterEOF = 500 * time.Millisecond
+)
+
+// stdio is the wire to a process of ours.
+type stdio struct {
+	c      *conn
+	proc   *proctree.Proc
+	out    *outbox
+	stdout *os.File
+	errs   *os.File
+	tail   *tail
+	quiet  chan struct{} // closed when stderr is read to its end
+}
+
+// newStdio starts the process and begins to read.
+func newStdio(c *conn, rec *proctree.Record) error {
+	s := c.spec
+	p, err := rec.Start(proctree.Options{Command: s.Command, Env: s.Env, Dir: s.Cwd, Label: "server " + s.Name})
+	if err != nil {
+		return withFate(c.unavailable("server %s did not start: %w", s.Name, err).
+			WithHint("check command and cwd of the server"), fateNotSent)
+	}
+	w := &stdio{c: c, proc: p, quiet: make(chan struct{}), tail: &tail{mask: c.mask}}
+	if s.Observer != nil {
+		w.tail.hear = s.Observer.Stderr
+	}
+	// Start made pipes, since we named no files.
+	w.stdout, w.errs = p.Stdout.(*os.File), p.Stderr.(*os.File)
+	w.out, err = newOutbox(p.Stdin.(*os.File))
+	c.wire = w
+	if err != nil {
+		_ = p.Stop(context.Background(), proctree.Steps{Stdin: time.Millisecond, Term: time.Millisecond})
+		return withFate(c.unavailable("server %s: no pipe: %w", s.Name, err), fateNotSent)
+	}
+	c.work.Go(w.read)
+	c.work.Go(func() {
+		defer close(w.quiet)
+		_ = newLineReader(w.errs, stderrLine, w.tail).run() // ends with the pipe
+	})
+	c.work.Go(w.watch)
+	return nil
+}
+
+func (w *stdio) line(b []byte, owned bool)          { w.c.receive(b, owned, 0) }
+func (w *stdio) tooLong(head, tail []byte, _ int64) { w.c.unreadable(head, tail, 0) }
+
+// read reads stdout to its end and then ends the connection.
+func (w *stdio) read() {
+	err := newLineReader(w.stdout, w.c.limit, w).run()
+	timer := time.NewTimer(exitAfterEOF)
+	defer timer.Stop()
+	select {
+	case <-w.proc.Done():
+		// The last words are in the pipe by now, or nobody will say them.
+		select {
+		case <-w.quiet:
+		case <-timer.C:
+		}
+		w.c.fail(w.c.unavailable("server %s ended: %s%s", w.c.spec.Name, w.proc.ExitState(), w.c.lastWords()).
+			WithHint("the server's own output says more: tenon ls --json, or run its command in a terminal"))
+	case <-timer.C:
+		w.c.fail(w.c.unavailable("server %s closed its output (%w)%s", w.c.spec.Name, err, w.c.lastWords()))
+	case <-w.c.done:
+	}
+}
+
+// watch limits the reading once the process is gone.
+func (w *stdio) watch() {
+	<-w.proc.Done()
+	deadline := time.Now().Add(drainAfterExit)
+	_ = w.stdout.SetReadDeadline(deadline) // fails only when closed already
+	_ = w.errs.SetReadDeadline(deadline)
+}
+
+func (w *stdio) send(b []byte, _ int64) error { return w.out.send(b) }
+
+func (w *stdio) forget(int64) {}
+
+func (w *stdio) ready(string) {}
+
+func (w *stdio) pid() int { return w.proc.PID() }
+
+func (w *stdio) stderr() string { return w.tail.last(stderrLines) }
+
+func (w *stdio) close(ctx context.Context) error {
+	err := w.proc.Stop(ctx, proctree.Steps{})
+	_ = w.stdout.Close()
+	_ = w.errs.Close()
+	w.out.wait()
+	if err != nil {
+		return fault.New(fault.InternalError, "server %s: %w", w.c.spec.Name, err)
+	}
+	return nil
+}
+
+// size prints a number of bytes the way the configuration writes it.
+func size(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,177 @@
+/**
+ * A connection that outlives its daemon: found or started, greeted, lost, found
+ * again. Whoever needs it waits with a bound; nothing here keeps a host waiting.
+ */
+
+import { protocol, type Hello, type HelloResult, type Methods } from "@tenon/proto"
+import { startDaemon } from "./daemon.ts"
+import { Failure, isFailure } from "./failure.ts"
+import { rpc, type Handlers, type RequestOptions, type Rpc } from "./rpc.ts"
+import { openSocket } from "./socket.ts"
+import { within } from "./within.ts"
+
+/** What a bridge needs to know of its host. */
+export interface BridgeOptions {
+  /** The tenon program: a path, or a name to be found in PATH. */
+  bin: string
+  /** The host's environment; TENON_SOCKET in it names a daemon that is never started from here. */
+  env: NodeJS.ProcessEnv
+  hello: Omit<Hello, "protocol">
+  handlers: Handlers
+  /** Runs after each hello and before `opened` resolves: tells the daemon again what it must know. */
+  onOpen?(hello: HelloResult): Promise<void>
+}
+
+/** A bridge to the daemon. */
+export interface Bridge {
+  /** The daemon's hello once connected, or undefined after `ms` milliseconds. */
+  opened(ms: number): Promise<HelloResult | undefined>
+  /** The present connection's hello, or undefined. */
+  current(): HelloResult | undefined
+  /** Sends a request on the present connection; fails with DaemonUnavailable when there is none. */
+  request<M extends keyof Methods>(
+    method: M,
+    params: Methods[M]["params"],
+    options?: RequestOptions,
+  ): Promise<Methods[M]["result"]>
+  /** Sends a notification if there is a connection. */
+  notify<M extends keyof Methods>(method: M, params: Methods[M]["params"]): void
+  /** Why there is no connection. */
+  problem(): Failure
+  /** Ends the connection for good. */
+  close(): Promise<void>
+}
+
+/** Waits between attempts, in milliseconds; the last one repeats. */
+const backoff = [100, 250, 500, 1_000, 2_000, 5_000, 10_000, 30_000]
+/** From the socket's open to the daemon's hello. */
+const helloTimeout = 5_000
+/** How long a close waits for the daemon's answer. */
+const closeTimeout = 200
+
+interface Open {
+  hello: HelloResult
+  rpc: Rpc
+  close(): Promise<void>
+}
+
+/** Begins to connect, at once and in the background. */
+export function connect(options: BridgeOptions): Bridge {
+  let open: Open | undefined
+  let attempt: Promise<Open> | undefined // the one that runs
+  let problem = Failure("DaemonUnavailable", "the tenon daemon is not connected yet")
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let closed = false
+
+  const lost = (why: Failure) => {
+    open = undefined
+    problem = why
+    retry()
+  }
+
+  const retry = () => {
+    if (closed) return
+    clearTimeout(timer)
+    timer = setTimeout(() => void now().catch(() => {}), backoff[Math.min(failures, backoff.length - 1)]!)
+    timer.unref()
+  }
+
+  const now = (): Promise<Open> => {
+    if (closed) return Promise.reject(Failure("DaemonUnavailable", "the plugin was closed"))
+    if (open) return Promise.resolve(open)
+    clearTimeout(timer)
+    attempt ??= dial(options, lost, (found) => (open = found))
+      .then((found) => {
+        failures = 0
+        if (closed) void found.close()
+        return found
+      })
+      .catch((error: unknown) => {
+        failures++
+        open = undefined
+        problem = isFailure(error) ? error : Failure("DaemonUnavailable", `no tenon daemon: ${String(error)}`)
+        retry()
+        throw problem
+      })
+      .finally(() => (attempt = undefined))
+    return attempt
+  }
+
+  void now().catch(() => {}) // kept in `problem`
+
+  return {
+    opened: async (ms) => (await within(now(), ms))?.hello,
+    current: () => open?.hello,
+    request: (method, params, how) => (open ? open.rpc.request(method, params, how) : Promise.reject(problem)),
+    notify: (method, params) => open?.rpc.notify(method, params),
+    problem: () => problem,
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      await open?.close()
+    },
+  }
+}
+
+/**
+ * One attempt: known socket, else the program's word; then hello. `greeted` is
+ * called between hello and onOpen, so that onOpen can already send.
+ */
+async function dial(
+  options: BridgeOptions,
+  lost: (why: Failure) => void,
+  greeted: (open: Open) => void,
+): Promise<Open> {
+  const path = options.env.TENON_SOCKET || (await startDaemon(options.bin, options.env))
+  const socket = await openSocket(path)
+  const connection = rpc(socket, options.handlers)
+  let isOpen = false
+  const gone = new Promise<void>((resolve) => {
+    socket.onclose = (event) => {
+      const why = Failure(
+        "DaemonUnavailable",
+        `the connection to the tenon daemon was lost${event.reason ? `: ${event.reason}` : ""}`,
+        "what was running has ended; try again",
+      )
+      connection.end(why)
+      if (isOpen) lost(why)
+      resolve()
+    }
+  })
+  socket.onerror = () => {} // onclose follows and says all there is
+  await new Promise<void>((resolve) => {
+    socket.onopen = () => resolve()
+    void gone.then(resolve)
+  })
+  const hello = await within(
+    connection.request("bridge/hello", { protocol, ...options.hello }).catch((failure: Failure) => failure),
+    helloTimeout,
+  )
+  if (hello === undefined || isFailure(hello) || hello.protocol !== protocol) {
+    socket.close()
+    throw refusal(hello, options.hello.build.version)
+  }
+  const open: Open = {
+    hello,
+    rpc: connection,
+    close: async () => {
+      socket.close(1000, "")
+      await within(gone, closeTimeout)
+    },
+  }
+  isOpen = true
+  greeted(open)
+  await options.onOpen?.(hello).catch(() => {}) // what could not be told is told by the next call
+  return open
+}
+
+function refusal(hello: HelloResult | Failure | undefined, version: string): Failure {
+  if (hello === undefined) return Failure("DaemonUnavailable", "the tenon daemon did not answer within 5 s")
+  if (isFailure(hello)) return hello
+  return Failure(
+    "ProtocolMismatch",
+    `the tenon daemon ${hello.build.version} speaks protocol ${hello.protocol}, this plugin ${version} speaks ${protocol}`,
+    "run tenon opencode install with the newer of the two",
+  )
+}

@@ -1,0 +1,25 @@
+// Builds the one file that opencode loads. It may import nothing but what Bun and
+// Node have built in, so everything else is bundled.
+import { readFileSync } from "node:fs"
+import { build } from "esbuild"
+
+const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"))
+
+await build({
+  absWorkingDir: import.meta.dirname,
+  entryPoints: ["src/index.ts"],
+  outfile: "dist/tenon.js",
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  define: { __VERSION__: JSON.stringify(version) },
+  // The ws package is CommonJS and requires Node's own modules; an ES module has no require.
+  banner: {
+    js: 'import { createRequire as __createRequire } from "node:module"\nconst require = __createRequire(import.meta.url)',
+  },
+  // Optional native helpers of ws, which it does without.
+  external: ["bufferutil", "utf-8-validate"],
+  legalComments: "inline",
+  logLevel: "warning",
+})

@@ -1,0 +1,98 @@
+/**
+ * tenon's plugin for opencode v1: one function, one bridge for each directory
+ * that opencode has open. It holds no state that the daemon does not own, never
+ * prints, and keeps no turn waiting.
+ */
+
+import { connect, hostEnvironment, type Bridge } from "@tenon/bridge"
+import { argumentsOf, schemaOf, type Arguments } from "./arguments.ts"
+import type { HostSession, Hooks, PluginInput } from "./host.ts"
+import { instruct } from "./instructions.ts"
+import { readOptions } from "./options.ts"
+import { outcomes } from "./outcome.ts"
+import { permissionTable } from "./permission.ts"
+import { sessionTable } from "./session.ts"
+import { shellEnvironment } from "./shell.ts"
+import { toolsOf } from "./tools.ts"
+
+/** Set when the bundle is built. */
+declare const __VERSION__: string
+
+/** The plugin. Loaded twice in one instance of the host (two files, one re-exporting the other) it works once. */
+export default async function tenon(input: PluginInput, given?: Record<string, unknown>): Promise<Hooks> {
+  if (isSecond(input.client)) return {}
+  const options = readOptions(given, process.argv)
+  const { client } = input
+  const bridge = (): Bridge => link
+  const sessions = sessionTable(client, bridge, process.env)
+  const permissions = permissionTable(client, bridge)
+  const outcome = outcomes(bridge)
+
+  const link = connect({
+    bin: options.bin,
+    env: process.env,
+    hello: {
+      build: { version: __VERSION__, commit: "" },
+      plugin: "opencode-tenon",
+      host: "opencode-v1",
+      runtime: process.versions.bun ? `bun ${process.versions.bun}` : `node ${process.versions.node}`,
+      pid: process.pid,
+      directory: input.directory,
+      worktree: input.worktree,
+      interactive: options.interactive,
+      ...(options.config ? { config: options.config } : {}),
+      env: hostEnvironment(process.env),
+    },
+    handlers: {
+      "session/resolve": ({ session }) => sessions.resolve(session),
+      "permission/ask": (params) => permissions.ask(params),
+      "permission/withdraw": ({ id }) => (permissions.withdraw(id), {}),
+      "notice/show": async ({ level, message }) => {
+        await client.tui.showToast({ body: { title: "tenon", message, variant: level } })
+        return {}
+      },
+    },
+    onOpen: () => sessions.again(),
+  })
+
+  return {
+    tool: toolsOf({ bridge, sessions, permissions }),
+    async "tool.definition"({ toolID }, output) {
+      const args: Arguments | undefined = Object.hasOwn(argumentsOf, toolID)
+        ? argumentsOf[toolID as keyof typeof argumentsOf]
+        : undefined
+      if (args) output.jsonSchema = schemaOf(args)
+    },
+    async "chat.message"({ sessionID, agent }, output) {
+      sessions.attach(sessionID, agent ?? output.message?.agent).catch(() => {}) // early, for the shell; tools attach again
+    },
+    async "experimental.chat.system.transform"({ sessionID }, output) {
+      instruct(sessionID, output.system)
+    },
+    async "shell.env"({ sessionID }, output) {
+      Object.assign(output.env, await shellEnvironment(sessionID, sessions, link, options, process.env))
+    },
+    async "tool.execute.after"({ tool, sessionID, callID }, output) {
+      outcome.succeeded(tool, sessionID, callID, output.title)
+    },
+    async event({ event }) {
+      permissions.onEvent(event)
+      outcome.onEvent(event)
+      const session = event.properties.info as HostSession | undefined
+      if (event.type === "session.deleted" && session) sessions.deleted(session.id)
+      if (event.type === "session.updated" && session) sessions.updated(session)
+    },
+    dispose: () => link.close(),
+  }
+}
+
+/** Both copies of the code find the same set, by the symbol's name. */
+function isSecond(client: object): boolean {
+  const shared = globalThis as { [seen]?: WeakSet<object> }
+  const clients = (shared[seen] ??= new WeakSet())
+  if (clients.has(client)) return true
+  clients.add(client)
+  return false
+}
+
+const seen = Symbol.for("opencode-tenon.instances")

@@ -1,0 +1,32 @@
+/** The plugin's options, the second element of its entry in opencode's config. */
+
+/** Options as understood. */
+export interface Options {
+  /** The tenon program: a path, or a name in PATH. Default "tenon". */
+  bin: string
+  /** A config file for tenon, instead of the user's. */
+  config?: string
+  /** Whether somebody sees questions. Default: yes, except under `opencode run`. */
+  interactive: boolean
+}
+
+const types: Record<string, string> = { bin: "string", config: "string", interactive: "boolean" }
+
+/**
+ * Reads the options.
+ *
+ * @throws Error naming the option that is wrong
+ */
+export function readOptions(given: Record<string, unknown> | undefined, argv: string[]): Options {
+  const options = given ?? {}
+  for (const [name, value] of Object.entries(options)) {
+    if (!types[name]) throw new Error(`opencode-tenon: there is no option "${name}"; known: bin, config, interactive`)
+    if (typeof value !== types[name]) throw new Error(`opencode-tenon: option "${name}" must be a ${types[name]}`)
+  }
+  return {
+    bin: (options.bin as string | undefined) ?? "tenon",
+    config: options.config as string | undefined,
+    // `opencode run` rejects every request at once: nobody would see it.
+    interactive: (options.interactive as boolean | undefined) ?? !argv.slice(1).includes("run"),
+  }
+}

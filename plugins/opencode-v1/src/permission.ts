@@ -1,0 +1,150 @@
+/**
+ * Puts questions to opencode's own permission system, from inside the tool call
+ * they belong to, and takes them back: the host leaves a request in its list for
+ * ever when the call that asked was aborted.
+ */
+
+import type { Bridge } from "@tenon/bridge"
+import type { Ask, AskReply } from "@tenon/proto"
+import { aborted } from "./abort.ts"
+import type { Client, HostEvent, ToolContext } from "./host.ts"
+
+/** One tool call of the host while it runs. */
+export interface Call {
+  ctx: ToolContext
+  /** The host's own error of the last question that was refused; rethrown as it is, it ends the turn. */
+  refusal?: unknown
+}
+
+/** The questions of one directory's plugin. */
+export interface Permissions {
+  /** Begins a call; pairs with leave. */
+  enter(ctx: ToolContext): Call
+  leave(call: Call): void
+  /** Asks for the tool's own id. Throws the host's own error on a refusal. */
+  own(call: Call, id: string, metadata: Record<string, unknown>): Promise<void>
+  /** Answers permission/ask. */
+  ask(params: Ask): Promise<AskReply>
+  /** Answers permission/withdraw; a question that is over already is left alone. */
+  withdraw(id: string): void
+  onEvent(event: HostEvent): void
+}
+
+interface Question {
+  sessionID: string
+  /** The host's id, once its event has told it. */
+  request?: string
+  /** Set when nobody waits any more: how the host's request is put away. */
+  over?: "once" | "reject"
+  /** Wakes who waits. */
+  withdraw(): void
+}
+
+/** Makes the table of questions. */
+export function permissionTable(client: Client, bridge: () => Bridge): Permissions {
+  const calls = new Map<string, Call>()
+  const questions = new Map<string, Question>()
+
+  const putAway = (question: Question) => {
+    if (!question.request || !question.over) return // the event will bring the id
+    const path = { id: question.sessionID, permissionID: question.request }
+    client.postSessionIdPermissionsPermissionId({ path, body: { response: question.over } }).catch(() => {}) // answered meanwhile
+  }
+
+  /** Resolves when allowed; rejects with the host's error, or with an Error when withdrawn or aborted. */
+  const put = async (call: Call, id: string, permission: string, metadata: Record<string, unknown>) => {
+    const { ctx } = call
+    if (ctx.abort.aborted) throw new Error("aborted")
+    const stopped = aborted(ctx.abort)
+    const withdrawn = new Promise<never>((_, reject) => {
+      questions.set(id, { sessionID: ctx.sessionID, withdraw: () => reject(new Error("withdrawn")) })
+    })
+    const asked = ctx.ask({
+      permission,
+      patterns: ["*"],
+      always: ["*"],
+      // Round trip: an undefined inside would break GET /permission for every client.
+      metadata: JSON.parse(JSON.stringify({ ...metadata, tenon: id })),
+    })
+    const settled = () => questions.delete(id) // by the host: nothing is left in its list
+    asked.then(settled, settled) // also when nobody waits any more
+    try {
+      await Promise.race([asked, stopped.promise, withdrawn])
+      if (ctx.abort.aborted) throw new Error("aborted")
+    } catch (error) {
+      const question = questions.get(id)
+      if (question && !isRefusal(error) && !question.over) {
+        // One reject rejects everything that is pending in the session, which is
+        // right for an abort and for nothing else.
+        question.over = "reject"
+        putAway(question)
+      }
+      throw error
+    } finally {
+      stopped.stop()
+    }
+  }
+
+  return {
+    enter(ctx) {
+      const call: Call = { ctx }
+      calls.set(keyOf(ctx.sessionID, ctx.callID), call)
+      return call
+    },
+    leave(call) {
+      calls.delete(keyOf(call.ctx.sessionID, call.ctx.callID))
+    },
+    own: (call, id, metadata) => put(call, `own:${call.ctx.callID ?? call.ctx.messageID}`, id, metadata),
+    async ask(params) {
+      const call = calls.get(keyOf(params.origin.session, params.origin.call))
+      if (!call) return { reply: "unavailable" }
+      try {
+        await put(call, params.id, params.key, { server: params.server, tool: params.tool, args: params.arguments })
+        return { reply: "once" }
+      } catch (error) {
+        if (!isRefusal(error)) return { reply: "unavailable" }
+        call.refusal = error
+        return replyOf(error)
+      }
+    },
+    withdraw(id) {
+      const question = questions.get(id)
+      if (!question || question.over) return
+      // The answer is not looked at any more, so "once" allows nothing; it is the
+      // only way to close one request without rejecting the session's others.
+      question.over = "once"
+      putAway(question)
+      question.withdraw()
+    },
+    onEvent(event) {
+      if (event.type !== "permission.asked") return
+      const id = (event.properties.metadata as { tenon?: unknown } | undefined)?.tenon
+      const question = typeof id === "string" ? questions.get(id) : undefined
+      if (!question || typeof event.properties.id !== "string") return
+      question.request = event.properties.id
+      if (question.over) return putAway(question)
+      if (!String(id).startsWith("own:")) bridge().notify("permission/shown", { id: String(id) })
+    },
+  }
+}
+
+function keyOf(session: string, call: string | undefined): string {
+  return `${session}/${call ?? ""}`
+}
+
+/** The host's class names are minified: only `_tag` tells its errors apart. */
+function tagOf(error: unknown): string | undefined {
+  return (error as { _tag?: string } | undefined)?._tag
+}
+
+const refusals = ["PermissionRejectedError", "PermissionCorrectedError", "PermissionDeniedError"]
+
+function isRefusal(error: unknown): boolean {
+  return refusals.includes(tagOf(error) ?? "")
+}
+
+function replyOf(error: unknown): AskReply {
+  if (tagOf(error) === "PermissionDeniedError") return { reply: "reject", denied: true }
+  const { feedback } = error as { feedback?: unknown }
+  return typeof feedback === "string" && feedback !== "" ? { reply: "reject", feedback } : { reply: "reject" }
+}

@@ -1,0 +1,442 @@
+package pool_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/pool"
+	"tenon/daemon/internal/pool/pooltest"
+	"tenon/daemon/internal/upstream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newPool(t *testing.T, f *pooltest.Farm, o pool.Options) *pool.Pool {
+	t.Helper()
+	o.Dial = f.Dial
+	p := pool.New(o)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := p.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return p
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func mustStart(t *testing.T, p *pool.Pool, d *config.Definition) *pool.Instance {
+	t.Helper()
+	i, err := p.TryStart(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func call(t *testing.T, i *pool.Instance) error {
+	t.Helper()
+	_, err := i.Conn().Call(within(t), upstream.Call{Tool: "echo"})
+	return err
+}
+
+func max1(d *config.Definition) { d.Server.MaxInstances = 1 }
+
+func TestASlotIsFreeOnlyWhenTheProcessIsGone(t *testing.T) {
+	hold := make(chan struct{})
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) { c.HoldClose = hold }}
+	p := newPool(t, f, pool.Options{})
+	d := pooltest.Definition("s", max1)
+	i := mustStart(t, p, d)
+	p.End(i, "test")
+	pooltest.Eventually(t, "dying", func() bool { return i.State() == "dying" })
+	if _, err := p.TryStart(d); !errors.Is(err, pool.ErrFull) {
+		t.Fatalf("a dying instance holds its slot, got %v", err)
+	}
+	if taken, ending := p.Counts(d.Template); taken != 1 || ending != 1 {
+		t.Fatalf("counts = %d, %d", taken, ending)
+	}
+	close(hold)
+	<-i.Done()
+	mustStart(t, p, d)
+}
+
+func TestConcurrentFirstUsesShareAStartAndALeaverDoesNotDisturbIt(t *testing.T) {
+	gate := make(chan struct{})
+	f := &pooltest.Farm{Start: func(ctx context.Context, _ *config.Definition) error {
+		select {
+		case <-gate:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	p := newPool(t, f, pool.Options{})
+	i, err := p.TryStart(pooltest.Definition("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaver, leave := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	errs := make([]error, 10)
+	for n := range errs {
+		ctx := within(t)
+		if n == 0 {
+			ctx = leaver
+		}
+		wg.Go(func() { errs[n] = i.Ready(ctx) })
+	}
+	leave()
+	pooltest.Eventually(t, "the start began", func() bool { return f.Dials() == 1 })
+	close(gate)
+	wg.Wait()
+	if fault.KindOf(errs[0]) != fault.Cancelled && errs[0] != nil {
+		t.Errorf("the one that left: %v", errs[0])
+	}
+	for _, err := range errs[1:] {
+		if err != nil {
+			t.Errorf("a waiter: %v", err)
+		}
+	}
+	if f.Dials() != 1 {
+		t.Errorf("%d starts for one instance", f.Dials())
+	}
+}
+
+func TestAStartLeftByAllBecomesIdle(t *testing.T) {
+	gate := make(chan struct{})
+	f := &pooltest.Farm{Start: func(context.Context, *config.Definition) error { <-gate; return nil }}
+	p := newPool(t, f, pool.Options{})
+	i, err := p.TryStart(pooltest.Definition("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := i.Ready(ctx); fault.KindOf(err) != fault.Cancelled {
+		t.Fatalf("got %v", err)
+	}
+	close(gate)
+	pooltest.Eventually(t, "ready", func() bool { return i.State() == "ready" })
+}
+
+func TestStartsAreBoundedAndGoInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var order []string
+	running, most := 0, 0
+	step := make(chan struct{})
+	f := &pooltest.Farm{Start: func(_ context.Context, d *config.Definition) error {
+		mu.Lock()
+		running++
+		most = max(most, running)
+		order = append(order, d.ID)
+		mu.Unlock()
+		<-step
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return nil
+	}}
+	p := newPool(t, f, pool.Options{MaxStarting: 1})
+	var all []*pool.Instance
+	for _, name := range []string{"a", "b", "c", "d"} {
+		i, err := p.TryStart(pooltest.Definition(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, i)
+		want := len(all)
+		if want == 1 {
+			pooltest.Eventually(t, "first start", func() bool { return f.Dials() == 1 })
+			continue
+		}
+		pooltest.Eventually(t, "queued", func() bool { return pool.Waiting(p) == want-1 })
+	}
+	for range all {
+		step <- struct{}{}
+	}
+	for _, i := range all {
+		if err := i.Ready(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(order, " "); got != "def-a def-b def-c def-d" || most != 1 {
+		t.Fatalf("order %s, %d at once", got, most)
+	}
+}
+
+func TestATooSlowStartFailsAndALaterOneWorks(t *testing.T) {
+	slow := true
+	f := &pooltest.Farm{Start: func(ctx context.Context, _ *config.Definition) error {
+		if slow {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}}
+	p := newPool(t, f, pool.Options{})
+	d := pooltest.Definition("s", func(d *config.Definition) { d.Server.StartTimeout = 30 * time.Millisecond })
+	i, err := p.TryStart(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = i.Ready(within(t))
+	if fault.KindOf(err) != fault.ServerUnavailable || !strings.Contains(err.Error(), "30ms") {
+		t.Fatalf("got %v", err)
+	}
+	<-i.Done()
+	slow = false
+	d.Server.StartTimeout = 10 * time.Second
+	mustStart(t, p, d)
+	if s := p.Status("s"); s.State != "ready" || s.Restarts != 0 {
+		t.Errorf("a slow start is no crash: %+v", s)
+	}
+}
+
+func TestFiveCrashesInARowAreACrashLoopThatRestartClears(t *testing.T) {
+	f := &pooltest.Farm{}
+	p := newPool(t, f, pool.Options{Now: fastClock()})
+	events := p.Events()
+	d := pooltest.Definition("s")
+	for n := range 5 {
+		mustStart(t, p, d)
+		conns := f.Conns()
+		conns[n].Kill("exit status 3")
+		waitFor(t, events, pool.Crashed)
+		pooltest.Eventually(t, "freed", func() bool { taken, _ := p.Counts(d.Template); return taken == 0 })
+	}
+	_, err := p.TryStart(d)
+	if fault.KindOf(err) != fault.ServerUnavailable || !strings.Contains(err.Error(), "exit status 3") {
+		t.Fatalf("got %v", err)
+	}
+	if s := p.Status("s"); s.State != "crash-loop" || s.Restarts != 4 {
+		t.Fatalf("status %+v", s)
+	}
+	p.Restart("s")
+	mustStart(t, p, d)
+	if s := p.Status("s"); s.State != "ready" {
+		t.Fatalf("status %+v", s)
+	}
+}
+
+func TestAnAnsweredCallEndsTheRowOfCrashes(t *testing.T) {
+	f := &pooltest.Farm{}
+	p := newPool(t, f, pool.Options{Now: fastClock()})
+	d := pooltest.Definition("s")
+	for n := range 7 {
+		i := mustStart(t, p, d)
+		if err := call(t, i); err != nil {
+			t.Fatal(err)
+		}
+		f.Conns()[n].Kill("exit status 3")
+		<-i.Done()
+	}
+	mustStart(t, p, d)
+}
+
+func TestInstancesKilledTogetherAreOneCrash(t *testing.T) {
+	f := &pooltest.Farm{}
+	p := newPool(t, f, pool.Options{Now: fastClock()})
+	d := pooltest.Definition("s")
+	var all []*pool.Instance
+	for range 8 {
+		all = append(all, mustStart(t, p, d))
+	}
+	for _, c := range f.Conns() {
+		c.Kill("killed")
+	}
+	for _, i := range all {
+		<-i.Done()
+	}
+	mustStart(t, p, d)
+}
+
+func TestARestartAfterACrashIsHeldBackVisibly(t *testing.T) {
+	f := &pooltest.Farm{Start: func(context.Context, *config.Definition) error {
+		return fault.New(fault.ServerUnavailable, "exit status 1")
+	}}
+	p := newPool(t, f, pool.Options{})
+	d := pooltest.Definition("s")
+	for n := range 2 {
+		i, err := p.TryStart(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := i.Ready(within(t)); err == nil {
+			t.Fatal("it started")
+		}
+		<-i.Done()
+		if n == 1 && time.Since(began) < 90*time.Millisecond {
+			t.Errorf("the second start was not held back: %s", time.Since(began))
+		}
+	}
+	if s := p.Status("s"); s.State != "failed" || !strings.Contains(s.Detail, "exit status 1") || s.Restarts != 1 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestEndingAStartEndsItsWaiters(t *testing.T) {
+	f := &pooltest.Farm{Start: func(ctx context.Context, _ *config.Definition) error { <-ctx.Done(); return ctx.Err() }}
+	p := newPool(t, f, pool.Options{})
+	i, err := p.TryStart(pooltest.Definition("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.End(i, "no longer wanted")
+	err = i.Ready(within(t))
+	if fault.KindOf(err) != fault.ServerUnavailable || !strings.Contains(err.Error(), "no longer wanted") {
+		t.Fatalf("got %v", err)
+	}
+	if s := p.Status("s"); s.State != "idle" {
+		t.Errorf("ending is no crash: %+v", s)
+	}
+}
+
+func TestADoubtfulInstanceIsPingedOnceAndReplacedWhenDeaf(t *testing.T) {
+	var mu sync.Mutex
+	pings := 0
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) {
+		c.OnCall = func(context.Context, upstream.Call) (json.RawMessage, error) {
+			return nil, fault.New(fault.TimeoutExceeded, "no answer")
+		}
+		c.OnPing = func(ctx context.Context) error {
+			mu.Lock()
+			pings++
+			mu.Unlock()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}}
+	p := newPool(t, f, pool.Options{})
+	i := mustStart(t, p, pooltest.Definition("s"))
+	if err := call(t, i); fault.KindOf(err) != fault.TimeoutExceeded {
+		t.Fatal(err)
+	}
+	if !i.Doubtful() || i.State() != "doubtful" {
+		t.Fatalf("state %s", i.State())
+	}
+	var wg sync.WaitGroup
+	for range 5 {
+		ctx := within(t)
+		wg.Go(func() {
+			if usable, err := i.Check(ctx); usable || err != nil {
+				t.Errorf("check: %v, %v", usable, err)
+			}
+		})
+	}
+	wg.Wait()
+	<-i.Done()
+	mu.Lock()
+	defer mu.Unlock()
+	if pings != 1 {
+		t.Errorf("%d pings", pings)
+	}
+}
+
+func TestAnInstanceThatAnswersAPingIsKept(t *testing.T) {
+	slow := true
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) {
+		c.OnCall = func(context.Context, upstream.Call) (json.RawMessage, error) {
+			if slow {
+				return nil, fault.New(fault.TimeoutExceeded, "no answer")
+			}
+			return json.RawMessage(`{}`), nil
+		}
+	}}
+	p := newPool(t, f, pool.Options{})
+	i := mustStart(t, p, pooltest.Definition("s"))
+	_ = call(t, i)
+	if usable, err := i.Check(within(t)); !usable || err != nil || i.Doubtful() {
+		t.Fatalf("check: %v, %v", usable, err)
+	}
+	slow = false
+	if err := call(t, i); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCloseEndsAllAtOnceAndRefusesMore(t *testing.T) {
+	hold := make(chan struct{})
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) { c.HoldClose = hold }}
+	p := pool.New(pool.Options{Dial: f.Dial})
+	var all []*pool.Instance
+	for range 5 {
+		all = append(all, mustStart(t, p, pooltest.Definition("s")))
+	}
+	done := make(chan error)
+	go func() { done <- p.Close(within(t)) }()
+	for _, c := range f.Conns() {
+		<-c.Done() // every one is being closed before any is gone
+	}
+	close(hold)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range all {
+		<-i.Done()
+	}
+	if _, err := p.TryStart(pooltest.Definition("s")); fault.KindOf(err) != fault.ServerUnavailable {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestEventsNeverBlockThePool(t *testing.T) {
+	f := &pooltest.Farm{}
+	p := newPool(t, f, pool.Options{})
+	p.Events() // nobody reads it
+	events := p.Events()
+	d := pooltest.Definition("s")
+	for range 50 {
+		i := mustStart(t, p, d)
+		p.End(i, "test")
+		<-i.Done()
+	}
+	waitFor(t, events, pool.Freed)
+}
+
+func waitFor(t *testing.T, events <-chan pool.Event, kind pool.EventKind) pool.Event {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case ev := <-events:
+			if ev.Kind == kind {
+				return ev
+			}
+		case <-deadline:
+			t.Fatalf("no %s event", kind)
+		}
+	}
+}
+
+// fastClock passes a minute with each look: back-offs are over at once.
+func fastClock() func() time.Time {
+	var mu sync.Mutex
+	now := time.Now()
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Minute)
+		return now
+	}
+}

@@ -112,8 +112,16 @@ func (b *builder) read(pr project, file string) (*parts, error) {
 	for _, host := range slices.Backward(imports) {
 		user, projects := b.probes.hostFiles(host, pr, b.env, b.home)
 		for _, src := range user {
-			if l := b.may(src, nil); l != nil {
-				p.userHosts = append(p.userHosts, l)
+			l := b.may(src, nil)
+			if l == nil {
+				continue
+			}
+			p.userHosts = append(p.userHosts, l)
+			for _, d := range slices.Backward(pr.dirs) {
+				if section := l.sections[d]; section != nil {
+					p.userHosts = append(p.userHosts, section)
+					b.notes = append(b.notes, section.notes...)
+				}
 			}
 		}
 		for _, src := range projects {
@@ -277,6 +285,13 @@ func (b *builder) merge(v *View, l *layer, imported, trusted bool) {
 		}
 		v.Servers[s.Name] = s
 	}
+}
+
+// UserFile is the path of the user's file, or "" when there is none.
+func (s *Store) UserFile() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.userFile(newProbes())
 }
 
 // userFile is the path of the user's file, or "" when there is none.

@@ -17,8 +17,10 @@ import (
 // Relative commands and working directories are meant from Origin.Base. A bare
 // command name is looked up in the caller's PATH. The working directory, when
 // not given, is the project's directory for project files; for the user's
-// files it is the home directory, and the view's workspace or directory for
-// the scopes repo and directory.
+// files it is the home directory, and the caller's workspace or directory for
+// the scopes repo and directory. The caller's directory is p.Workspace, or the
+// view's when that is empty; ${workspace} is the top of its repository, which
+// in a git worktree is the worktree's own top, or the directory outside of one.
 //
 // It fails with NotFound for an unknown name and with ConfigError, naming the
 // server, the field and the variable (never a value), when the server is
@@ -28,18 +30,20 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 	if err != nil {
 		return nil, err
 	}
+	dir, workspace := v.Dir, v.Workspace
+	if p.Workspace != "" && p.Workspace != dir {
+		dir = resolveDir(p.Workspace)
+		workspace = Workspace(dir)
+	}
 	x := &expander{
 		env: env, fallback: v.fallback, home: v.homeOf(env), dir: filepath.Dir(s.Origin.File),
-		workspace: p.Workspace, sessionDir: p.SessionDir,
-	}
-	if x.workspace == "" {
-		x.workspace = v.Workspace
+		workspace: workspace, sessionDir: p.SessionDir,
 	}
 	d := &Definition{Server: s, Template: templateOf(s), BaseEnv: baseOf(env)}
 	if err := x.fields(s, d); err != nil {
 		return nil, err
 	}
-	if err := v.place(s, d, x); err != nil {
+	if err := settlePlace(s, d, x, dir); err != nil {
 		return nil, err
 	}
 	d.ID = digest([]any{s.Kind, d.Command, d.Env, d.Cwd, d.URL, d.Headers})
@@ -160,8 +164,8 @@ func (x *expander) field(s *Server, field, value string, sensitive bool) (string
 	return "", fault.New(fault.ConfigError, "server %s: %s: %s", s.Name, field, f.Message).WithHint("%s", f.Hint).Because(err).At(s.Name, "")
 }
 
-// place settles the paths: what is relative is meant from the entry's base.
-func (v *View) place(s *Server, d *Definition, x *expander) error {
+// settlePlace settles the paths: what is relative is meant from the entry's base.
+func settlePlace(s *Server, d *Definition, x *expander, dir string) error {
 	if d.URL != "" {
 		u, err := url.Parse(d.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -186,9 +190,9 @@ func (v *View) place(s *Server, d *Definition, x *expander) error {
 			d.Cwd = filepath.Join(s.Origin.Base, d.Cwd)
 		}
 	case s.Scope == Repo:
-		d.Cwd, x.personal = v.Workspace, true
+		d.Cwd, x.personal = x.workspace, true
 	case s.Scope == Directory:
-		d.Cwd, x.personal = v.Dir, true
+		d.Cwd, x.personal = dir, true
 	case s.Origin.Project:
 		d.Cwd = s.Origin.Base
 	default:

@@ -112,6 +112,33 @@ func TestRelativePathsAreMeantFromTheProject(t *testing.T) {
 	}
 }
 
+// R-34: a worktree is a workspace of its own; a nested directory is not.
+func TestWorkspaceIsTheTopOfTheCallersOwnRepositoryOrWorktree(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"servers": {"a": {"command": ["sh", "${workspace}"]}, "repo": {"command": "sh", "scope": "repo"}, "dir": {"command": "sh", "scope": "directory"}}}`)
+	worktree := filepath.Join(w.home, "worktree")
+	w.write(filepath.Join(worktree, ".git"), "gitdir: /elsewhere\n")
+	w.write(filepath.Join(worktree, "sub/file"), "")
+	for caller, want := range map[string][2]string{
+		"":                              {w.project, w.project},
+		filepath.Join(w.project, "sub"): {w.project, filepath.Join(w.project, "sub")},
+		filepath.Join(worktree, "sub"):  {worktree, filepath.Join(worktree, "sub")},
+		w.home:                          {w.home, w.home},
+	} {
+		got := map[string]*Definition{}
+		for _, name := range []string{"a", "repo", "dir"} {
+			d, err := w.view().Define(name, w.env(), Placeholders{Workspace: caller})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[name] = d
+		}
+		if got["a"].Command[1] != want[0] || got["repo"].Cwd != want[0] || got["dir"].Cwd != want[1] || got["a"].Cwd != w.home {
+			t.Errorf("%q: %s, %s, %s", caller, got["a"].Command[1], got["repo"].Cwd, got["dir"].Cwd)
+		}
+	}
+}
+
 // R-35: the caller's PATH counts; the error lists the folders.
 func TestCommandsAreFoundInTheCallersPath(t *testing.T) {
 	w := newWorld(t)

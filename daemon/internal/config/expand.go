@@ -12,6 +12,9 @@ import (
 // maxFileValue caps what {file:path} may bring in.
 const maxFileValue = 64 << 10
 
+// maxDefaults caps how deeply defaults may hold placeholders with defaults.
+const maxDefaults = 8
+
 // maxExpanded caps one expanded field, so that nested defaults cannot explode.
 const maxExpanded = 1 << 20
 
@@ -29,6 +32,7 @@ type expander struct {
 	workspace     string
 	sessionDir    func() (string, error)
 
+	depth    int             // of the default being expanded
 	personal bool            // a caller placeholder was used
 	secrets  map[string]bool // values that came from a secret place
 }
@@ -46,6 +50,10 @@ func (x *expander) expand(s string, sensitive bool) (string, error) {
 	if !strings.ContainsAny(s, "${") {
 		return s, nil
 	}
+	if x.depth++; x.depth > maxDefaults {
+		return "", &missing{what: fmt.Sprintf("defaults are nested deeper than %d levels", maxDefaults)}
+	}
+	defer func() { x.depth-- }()
 	var out strings.Builder
 	for i := 0; i < len(s); {
 		rest := s[i:]

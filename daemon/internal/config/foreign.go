@@ -17,8 +17,17 @@ func (l *layer) readForeignFile() error {
 	case FormatVSCode:
 		return l.addForeign(root.get("servers"), FormatVSCode, false)
 	}
-	if l.source.section != "" {
-		root = root.get("projects").get(l.source.section)
+	if projects := root.get("projects"); projects != nil && projects.kind == objectNode && l.source.format == FormatClaude {
+		l.sections = map[string]*layer{}
+		for _, m := range projects.members {
+			if entries := m.value.get("mcpServers"); entries != nil && len(entries.members) > 0 {
+				section := &layer{source: l.source, doc: m.value}
+				if err := section.addForeign(entries, FormatClaude, false); err != nil {
+					return err
+				}
+				l.sections[m.name] = section
+			}
+		}
 	}
 	return l.addForeign(root.get("mcpServers"), l.source.format, false)
 }

@@ -23,6 +23,9 @@ type layer struct {
 	imports []string
 	rules   []Rule
 	notes   []Note
+	// sections are the servers that ~/.claude.json keeps for single
+	// directories; they are the user's own.
+	sections map[string]*layer
 }
 
 // source says which file a layer is read from and what it is.
@@ -30,9 +33,6 @@ type source struct {
 	file    string
 	format  string
 	project bool
-	// section picks one project's servers out of ~/.claude.json: the
-	// directory the entry is for; empty: the servers of every project.
-	section string
 }
 
 // base is the directory that relative paths in the file are meant from.

@@ -154,36 +154,33 @@ func (p *probes) projectFile(pr project) (string, error) {
 // hostFiles returns the own files of a host that exist: the user's and the
 // project's, each lowest precedence first.
 func (p *probes) hostFiles(host string, pr project, env Env, home string) (user, projects []source) {
-	add := func(list *[]source, isProject bool, section string, parts ...string) {
+	add := func(list *[]source, isProject bool, parts ...string) {
 		file := filepath.Join(parts...)
 		if p.look(file, false).exists {
-			*list = append(*list, source{file: file, format: host, project: isProject, section: section})
+			*list = append(*list, source{file: file, format: host, project: isProject})
 		}
 	}
 	xdg := xdgConfig(env, home)
 	switch host {
 	case FormatOpencode:
 		for _, name := range []string{"config.json", "opencode.json", "opencode.jsonc"} {
-			add(&user, false, "", xdg, "opencode", name)
+			add(&user, false, xdg, "opencode", name)
 		}
-		add(&user, false, "", home, ".opencode", "opencode.json")
-		add(&user, false, "", home, ".opencode", "opencode.jsonc")
+		add(&user, false, home, ".opencode", "opencode.json")
+		add(&user, false, home, ".opencode", "opencode.jsonc")
 	case FormatClaude:
-		add(&user, false, "", home, ".claude.json")
-		for i := len(pr.dirs) - 1; i >= 0; i-- {
-			add(&user, false, pr.dirs[i], home, ".claude.json")
-		}
+		add(&user, false, home, ".claude.json")
 	case FormatCursor:
-		add(&user, false, "", home, ".cursor", "mcp.json")
+		add(&user, false, home, ".cursor", "mcp.json")
 	case FormatVSCode:
-		add(&user, false, "", xdg, "Code", "User", "mcp.json")
+		add(&user, false, xdg, "Code", "User", "mcp.json")
 	}
 	for i := len(pr.dirs) - 1; i >= 0; i-- {
 		for _, name := range projectHostFiles[host] {
 			if dir := filepath.Dir(name); dir != "." && !p.look(filepath.Join(pr.dirs[i], dir), true).exists {
 				continue
 			}
-			add(&projects, true, "", pr.dirs[i], name)
+			add(&projects, true, pr.dirs[i], name)
 		}
 	}
 	return user, withoutFiles(projects, user)

@@ -28,6 +28,7 @@ type TrustResult struct {
 	Root    string      `json:"root"` // the repository's top, or the directory
 	Trusted bool        `json:"trusted"`
 	Changed bool        `json:"changed"` // by this call
+	Digest  string      `json:"digest"`  // of the items: what a yes to them is a yes to
 	Items   []TrustItem `json:"items"`
 }
 
@@ -215,17 +216,30 @@ func (s *Store) status(dir string) (*TrustResult, error) {
 		}
 	}
 	items := trustItems(p.project, p.projHosts)
-	return &TrustResult{Root: pr.top, Items: items, Trusted: s.trust.covers(pr.top, items)}, nil
+	digests := make([]string, len(items))
+	for i, item := range items {
+		digests[i] = item.digest
+	}
+	return &TrustResult{Root: pr.top, Items: items, Digest: digest(digests), Trusted: s.trust.covers(pr.top, items)}, nil
 }
 
 // Trust accepts what the project around dir would start, as its files are now.
 // Whether the caller may is the business of the edge (only a user may).
-func (s *Store) Trust(dir string) (*TrustResult, error) {
+func (s *Store) Trust(dir string) (*TrustResult, error) { return s.TrustSeen(dir, "") }
+
+// TrustSeen is Trust for items that were shown before: when digest is not
+// empty and the files ask for something else by now, nothing is trusted and
+// the error is a ConfigError.
+func (s *Store) TrustSeen(dir, digest string) (*TrustResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.status(dir)
 	if err != nil || r.Trusted {
 		return r, err
+	}
+	if digest != "" && digest != r.Digest {
+		return nil, fault.New(fault.ConfigError, "the configuration of %s changed since it was shown", r.Root).
+			WithHint("look at it again with tenon trust")
 	}
 	if err := s.trust.accept(r.Root, r.Items); err != nil {
 		return nil, fault.New(fault.ConfigError, "trust of %s cannot be kept: %w", r.Root, err)

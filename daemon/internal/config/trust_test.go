@@ -51,6 +51,17 @@ func TestAProjectStartsNothingUntilItIsTrusted(t *testing.T) {
 	if err != nil || st.Trusted || st.Root != w.project || len(st.Items) != 2 || !strings.Contains(st.Items[1].Shown, "'touch pwned'") {
 		t.Fatalf("status: %+v, %v", st, err)
 	}
+	_, err = w.store.TrustSeen(w.project, "what was shown before")
+	wantConfigError(t, err, w.project, "changed since it was shown")
+	untrusted("after a yes to something else")
+	if r, err := w.store.TrustSeen(w.project, st.Digest); err != nil || !r.Changed {
+		t.Fatalf("trust of what was shown: %+v, %v", r, err)
+	}
+	trusted("after a yes to what was shown")
+	if err := os.Remove(filepath.Join(w.home, "state/trust.json")); err != nil {
+		t.Fatal(err)
+	}
+	w.open()
 	if r, err := w.store.Trust(filepath.Join(w.project, "sub")); err != nil || !r.Trusted || !r.Changed {
 		t.Fatalf("trust: %+v, %v", r, err)
 	}

@@ -147,7 +147,7 @@ type Env map[string]string
 
 // Placeholders are the values of ${workspace} and ${sessionDir}.
 type Placeholders struct {
-	Workspace  string                 // the caller's directory or repository top; empty: unknown
+	Workspace  string                 // the caller's directory or repository top; empty: the view's
 	SessionDir func() (string, error) // private directory of the scope key; made when first asked for
 }
 

@@ -52,12 +52,7 @@ func Wanted(dir, file string) []string {
 	}
 	for host := range imports {
 		user, projects := p.hostFiles(host, pr, env, home)
-		read := map[string]bool{}
 		for _, src := range append(user, projects...) {
-			if read[src.file] {
-				continue
-			}
-			read[src.file] = true
 			if doc, err := readCapped(src.file, maxFileBytes); err == nil {
 				namesIn(doc, names)
 			}

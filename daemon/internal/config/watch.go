@@ -94,6 +94,11 @@ func (s *Store) watchFolders(w *fsnotify.Watcher, watched map[string]bool) {
 	for _, c := range s.views {
 		for _, path := range c.probes.order {
 			folders[filepath.Dir(path)] = true
+			if c.probes.seen[path].exists && !c.probes.seen[path].dir {
+				if target, err := filepath.EvalSymlinks(path); err == nil && target != path {
+					folders[filepath.Dir(target)] = true // dotfiles kept elsewhere
+				}
+			}
 		}
 	}
 	s.mu.Unlock()

@@ -1,0 +1,661 @@
+package lease_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/lease"
+	"tenon/daemon/internal/pool"
+	"tenon/daemon/internal/pool/pooltest"
+	"tenon/daemon/internal/upstream"
+	"tenon/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is moved by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+type world struct {
+	t     testing.TB
+	farm  *pooltest.Farm
+	pool  *pool.Pool
+	m     *lease.Manager
+	clock *clock
+}
+
+func newWorld(t testing.TB, f *pooltest.Farm) *world {
+	t.Helper()
+	w := &world{t: t, farm: f, clock: &clock{now: time.Now()}}
+	w.pool = pool.New(pool.Options{Dial: f.Dial, Now: w.clock.Now})
+	w.m = lease.New(lease.Options{Pool: w.pool, Now: w.clock.Now})
+	t.Cleanup(func() {
+		w.m.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := w.pool.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return w
+}
+
+// request is for the root session `session` and a definition of scope session.
+func request(d *config.Definition, session, run string) lease.Request {
+	key, _, err := lease.ScopeKey(d.Server.Scope, session, "")
+	if err != nil {
+		panic(err)
+	}
+	return lease.Request{Def: d, Scope: d.Server.Scope, Key: key,
+		Holder: lease.Holder{Session: session, Root: session, Run: run, Dir: "/work/" + session}}
+}
+
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func (w *world) take(r lease.Request) *lease.Use {
+	w.t.Helper()
+	_, u, err := w.m.Take(within(w.t), r)
+	if err != nil {
+		w.t.Fatalf("take for %s: %v", r.Holder.Session, err)
+	}
+	return u
+}
+
+// once takes and gives back, and tells on which instance.
+func (w *world) once(r lease.Request) string {
+	w.t.Helper()
+	u := w.take(r)
+	defer u.Done()
+	return u.Instance().ID()
+}
+
+// taking is a Take going on in the background.
+type taking struct {
+	done chan struct{}
+	use  *lease.Use
+	err  error
+}
+
+func (w *world) begin(r lease.Request) *taking {
+	w.t.Helper()
+	k := &taking{done: make(chan struct{})}
+	ctx := within(w.t)
+	go func() {
+		defer close(k.done)
+		_, k.use, k.err = w.m.Take(ctx, r)
+	}()
+	return k
+}
+
+// queue is begin, and waits until it stands in the queue.
+func (w *world) queue(r lease.Request) *taking {
+	w.t.Helper()
+	before := w.waiting()
+	k := w.begin(r)
+	pooltest.Eventually(w.t, "a waiter for "+r.Holder.Session, func() bool { return w.waiting() == before+1 })
+	return k
+}
+
+func (w *world) waiting() (n int) {
+	for _, l := range w.m.List() {
+		if l.State == "waiting" {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) lease(session string) (proto.Lease, bool) {
+	for _, l := range w.m.List() {
+		if l.Session == session && l.State != "waiting" {
+			return l, true
+		}
+	}
+	return proto.Lease{}, false
+}
+
+func (k *taking) still() bool {
+	select {
+	case <-k.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func slots(n int) func(*config.Definition) {
+	return func(d *config.Definition) { d.Server.MaxInstances = n }
+}
+
+func scope(s config.Scope) func(*config.Definition) {
+	return func(d *config.Definition) { d.Server.Scope = s }
+}
+
+func TestSessionScopeGivesEachSessionItsOwnAndSharedGivesOne(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	private := pooltest.Definition("browser")
+	shared := pooltest.Definition("search", scope(config.Shared))
+	var mu sync.Mutex
+	got := map[string]map[string]bool{}
+	var wg sync.WaitGroup
+	for _, session := range []string{"a", "b", "c"} {
+		for range 20 {
+			wg.Go(func() {
+				for _, d := range []*config.Definition{private, shared} {
+					_, u, err := w.m.Take(within(t), request(d, session, ""))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					key := d.Server.Name + session
+					if d == shared {
+						key = d.Server.Name
+					}
+					mu.Lock()
+					if got[key] == nil {
+						got[key] = map[string]bool{}
+					}
+					got[key][u.Instance().ID()] = true
+					mu.Unlock()
+					u.Done()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for key, ids := range got {
+		if len(ids) != 1 {
+			t.Errorf("%s was served by %d instances", key, len(ids))
+		}
+	}
+	if n := w.farm.Dials(); n != 4 {
+		t.Errorf("%d starts, want 3 + 1", n)
+	}
+}
+
+func TestASubAgentUsesItsRootsInstance(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser")
+	parent := w.once(request(d, "root", ""))
+	child := request(d, "root", "")
+	child.Holder.Session = "child"
+	if got := w.once(child); got != parent {
+		t.Errorf("the child got %s, its root has %s", got, parent)
+	}
+	w.m.EndSession("child", "detached")
+	if l, ok := w.lease("root"); !ok || l.Instance != parent {
+		t.Errorf("the end of the child took the root's lease")
+	}
+	w.m.EndSession("root", "detached")
+	pooltest.Eventually(t, "the instance is gone", func() bool { return len(w.pool.Instances()) == 0 })
+}
+
+func TestAFullPoolServesWaitersInOrderAndTheLastNamesTheHolders(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", slots(2))
+	a, b := w.take(request(d, "a", "")), w.take(request(d, "b", ""))
+	c := w.queue(request(d, "c", ""))
+	dd := w.queue(request(d, "d", ""))
+	if !c.still() || !dd.still() {
+		t.Fatal("nobody may be served while both are in use")
+	}
+	b.Done()
+	w.m.EndSession("b", "closed")
+	<-c.done
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	if !dd.still() {
+		t.Fatal("d was served before a slot was free")
+	}
+	short := pooltest.Definition("browser", slots(2), func(d *config.Definition) { d.Server.QueueTimeout = 20 * time.Millisecond })
+	_, _, err := w.m.Take(within(t), request(short, "e", ""))
+	if fault.KindOf(err) != fault.PoolExhausted {
+		t.Fatalf("got %v", err)
+	}
+	var data struct{ Holders []lease.Held }
+	if err := json.Unmarshal(fault.From(err).Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(data.Holders) != 2 || data.Holders[0].Session != "a" || data.Holders[1].Session != "c" {
+		t.Errorf("holders %+v", data.Holders)
+	}
+	if msg := err.Error(); !strings.Contains(msg, "a (since ") || !strings.Contains(msg, "browser") {
+		t.Errorf("message %q", msg)
+	}
+	a.Done()
+	w.m.EndSession("a", "closed")
+	<-dd.done
+	if dd.err != nil {
+		t.Fatal(dd.err)
+	}
+	c.use.Done()
+	dd.use.Done()
+	if p := w.farm.Peak(d.Template); p > 2 {
+		t.Errorf("%d instances of 2", p)
+	}
+}
+
+func TestAnIdleBindingIsEvictedOnlyAfterItsTimeLeastRecentlyUsedFirst(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", slots(2))
+	w.once(request(d, "a", ""))
+	w.clock.pass(time.Second)
+	w.once(request(d, "b", ""))
+	c := w.queue(request(d, "c", ""))
+	w.m.Sweep()
+	if !c.still() {
+		t.Fatal("nothing is old enough to be evicted")
+	}
+	w.clock.pass(d.Server.EvictAfter)
+	w.m.Sweep()
+	<-c.done
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	c.use.Done()
+	if _, ok := w.lease("a"); ok {
+		t.Error("a was used least recently and must be the victim")
+	}
+	if _, ok := w.lease("b"); !ok {
+		t.Error("b was evicted although one slot was enough")
+	}
+}
+
+func TestABindingInUseOrOfALiveRunIsNeverEvicted(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", slots(2))
+	w.m.RunStarted("run-b")
+	inUse := w.take(request(d, "a", ""))
+	w.once(request(d, "b", "run-b"))
+	c := w.queue(request(d, "c", ""))
+	w.clock.pass(time.Hour)
+	w.m.Sweep()
+	if !c.still() {
+		t.Fatal("a busy binding was evicted")
+	}
+	w.m.RunEnded("run-b")
+	<-c.done
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	c.use.Done()
+	inUse.Done()
+}
+
+func TestSparesAreTheFirstVictims(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	warm := pooltest.Definition("browser", slots(2), func(d *config.Definition) { d.Server.Warm = 1 })
+	a := w.once(request(warm, "a", ""))
+	pooltest.Eventually(t, "a spare", func() bool { return len(w.pool.Instances()) == 2 })
+	w.clock.pass(5 * time.Minute) // a is evictable as well
+	other := pooltest.Definition("browser", slots(2), func(d *config.Definition) { d.ID = "def-other" })
+	w.once(request(other, "b", ""))
+	if l, ok := w.lease("a"); !ok || l.Instance != a {
+		t.Error("a lease was ended though there was a spare")
+	}
+}
+
+func TestIdleInstancesEndAndTheNextUseIsToldOnce(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser")
+	first := w.once(request(d, "a", ""))
+	w.clock.pass(d.Server.IdleTimeout)
+	w.m.Sweep()
+	pooltest.Eventually(t, "no instance", func() bool { return len(w.pool.Instances()) == 0 })
+	u := w.take(request(d, "a", ""))
+	if !u.Replaced || u.Instance().ID() == first {
+		t.Errorf("replaced %v, instance %s", u.Replaced, u.Instance().ID())
+	}
+	u.Done()
+	u = w.take(request(d, "a", ""))
+	if u.Replaced {
+		t.Error("told twice")
+	}
+	u.Done()
+	other := w.take(request(d, "b", ""))
+	if other.Replaced {
+		t.Error("b had no state to lose")
+	}
+	other.Done()
+}
+
+func TestOnlyStatelessSharedServersAreReplacedWithoutAWord(t *testing.T) {
+	for _, stateless := range []bool{false, true} {
+		w := newWorld(t, &pooltest.Farm{})
+		d := pooltest.Definition("search", scope(config.Shared), func(d *config.Definition) { d.Server.Stateless = stateless })
+		w.m.RunStarted("r")
+		w.once(request(d, "a", "r"))
+		w.farm.Conns()[0].Kill("exit status 3")
+		pooltest.Eventually(t, "no instance", func() bool { return len(w.pool.Instances()) == 0 })
+		_, u, err := w.m.Take(within(t), request(d, "a", "r"))
+		if stateless {
+			if err != nil || u.Replaced {
+				t.Fatalf("%v, replaced %v", err, u.Replaced)
+			}
+			u.Done()
+			continue
+		}
+		if fault.KindOf(err) != fault.ServerUnavailable || !strings.Contains(string(fault.From(err).Data), "state-lost") {
+			t.Fatalf("within the run: %v", err)
+		}
+		w.m.RunEnded("r")
+		u = w.take(request(d, "a", "next"))
+		if !u.Replaced {
+			t.Error("the next run was not told")
+		}
+		u.Done()
+	}
+}
+
+func TestAFailedStartIsTheCallersErrorAndTheNextTriesAgain(t *testing.T) {
+	fail := errors.New("no such program")
+	f := &pooltest.Farm{Start: func(context.Context, *config.Definition) error { return fail }}
+	w := newWorld(t, f)
+	d := pooltest.Definition("browser", slots(1))
+	_, _, err := w.m.Take(within(t), request(d, "a", ""))
+	if fault.KindOf(err) != fault.ServerUnavailable || !errors.Is(err, fail) {
+		t.Fatalf("got %v", err)
+	}
+	fail = nil
+	w.clock.pass(time.Minute)
+	u := w.take(request(d, "a", ""))
+	if u.Replaced {
+		t.Error("an instance that never served had no state")
+	}
+	u.Done()
+}
+
+func TestConcurrencyGivesTurnsInOrder(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", func(d *config.Definition) { d.Server.Concurrency = 1 })
+	u := w.take(request(d, "a", ""))
+	var queue []*taking
+	for range 4 {
+		queue = append(queue, w.queue(request(d, "a", "")))
+	}
+	for n, k := range queue {
+		for _, later := range queue[n:] {
+			if !later.still() {
+				t.Fatal("two turns at once")
+			}
+		}
+		u.Done()
+		<-k.done
+		if k.err != nil {
+			t.Fatal(k.err)
+		}
+		u = k.use
+	}
+	u.Done()
+	if w.farm.Dials() != 1 {
+		t.Errorf("%d instances for one session", w.farm.Dials())
+	}
+}
+
+func TestATurnThatComesWithTheEndOfItsWaiterIsPassedOn(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", func(d *config.Definition) { d.Server.Concurrency = 1 })
+	for range 200 {
+		u := w.take(request(d, "a", ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan *lease.Use, 1)
+		go func() {
+			_, got, _ := w.m.Take(ctx, request(d, "a", ""))
+			done <- got
+		}()
+		pooltest.Eventually(t, "queued", func() bool { return w.waiting() == 1 })
+		go cancel()
+		u.Done()
+		if got := <-done; got != nil {
+			got.Done()
+		}
+	}
+	w.once(request(d, "a", ""))
+}
+
+func TestTwoRunsThatWantEachOthersServersAreNotDeadlocked(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	x, y := pooltest.Definition("x", slots(1)), pooltest.Definition("y", slots(1))
+	w.m.RunStarted("one")
+	w.m.RunStarted("two")
+	w.once(request(x, "a", "one"))
+	w.once(request(y, "b", "two"))
+	first := w.queue(request(y, "a", "one"))
+	last := w.begin(request(x, "b", "two"))
+	<-last.done
+	if fault.KindOf(last.err) != fault.PoolExhausted || !strings.Contains(last.err.Error(), "hold and want") {
+		t.Fatalf("got %v", last.err)
+	}
+	if !first.still() {
+		t.Fatal("the older waiter was refused")
+	}
+	w.m.RunEnded("two")
+	w.m.EndSession("b", "closed")
+	<-first.done
+	if first.err != nil {
+		t.Fatal(first.err)
+	}
+	first.use.Done()
+}
+
+func TestWaitingForARunThatGoesOnIsNoDeadlock(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	x := pooltest.Definition("x", slots(1))
+	w.m.RunStarted("one")
+	w.m.RunStarted("two")
+	w.once(request(x, "a", "one"))
+	waiter := w.queue(request(x, "b", "two"))
+	w.m.Sweep()
+	if !waiter.still() {
+		t.Fatalf("refused: %v", waiter.err)
+	}
+	w.m.RunEnded("one")
+	w.clock.pass(time.Hour)
+	w.m.Sweep()
+	<-waiter.done
+	if waiter.err != nil {
+		t.Fatal(waiter.err)
+	}
+	waiter.use.Done()
+}
+
+func TestAUseWithoutDoneIsTakenBack(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", func(d *config.Definition) { d.Server.Concurrency = 1; d.Server.CallWall = time.Minute })
+	r := request(d, "a", "")
+	r.Timeout = 10 * time.Minute
+	ctx, u, err := w.m.Take(within(t), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.pass(10 * time.Minute)
+	w.m.Sweep()
+	if ctx.Err() != nil {
+		t.Fatal("taken back too early")
+	}
+	w.clock.pass(2 * time.Minute)
+	w.m.Sweep()
+	if fault.KindOf(context.Cause(ctx)) != fault.TimeoutExceeded {
+		t.Fatalf("cause %v", context.Cause(ctx))
+	}
+	w.once(r) // the turn is free
+	u.Done()  // late, harmless
+	w.once(r)
+}
+
+func TestTheEndOfASessionRefusesItsWaiters(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", slots(1))
+	u := w.take(request(d, "a", ""))
+	k := w.queue(request(d, "b", ""))
+	w.m.EndSession("b", "window closed")
+	<-k.done
+	if fault.KindOf(k.err) != fault.Cancelled || !strings.Contains(k.err.Error(), "window closed") {
+		t.Fatalf("got %v", k.err)
+	}
+	u.Done()
+}
+
+func TestReleaseFreesALeaseAndRefusesAWaiter(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", slots(1))
+	u := w.take(request(d, "a", ""))
+	b := w.queue(request(d, "b", ""))
+	c := w.queue(request(d, "c", ""))
+	var held, waiter string
+	for _, l := range w.m.List() {
+		switch l.Session {
+		case "a":
+			held = l.ID
+		case "c":
+			waiter = l.ID
+			if l.Reason == "" {
+				t.Error("a waiter without a reason")
+			}
+		}
+	}
+	if err := w.m.Release(waiter, "not now"); err != nil {
+		t.Fatal(err)
+	}
+	<-c.done
+	if fault.KindOf(c.err) != fault.Cancelled {
+		t.Fatalf("got %v", c.err)
+	}
+	if session, server, ok := w.m.Owner(held); session != "a" || server != "browser" || !ok {
+		t.Errorf("owner %s, %s, %v", session, server, ok)
+	}
+	if err := w.m.Release(held, "released by a user"); err != nil {
+		t.Fatal(err)
+	}
+	<-b.done
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	b.use.Done()
+	u.Done()
+	if err := w.m.Release("l999", ""); fault.KindOf(err) != fault.NotFound {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestADeafInstanceIsReplacedBeforeTheNextUse(t *testing.T) {
+	f := &pooltest.Farm{}
+	f.Setup = func(c *pooltest.Conn) {
+		if f.Dials() > 1 {
+			return
+		}
+		c.OnCall = func(context.Context, upstream.Call) (json.RawMessage, error) {
+			return nil, fault.New(fault.TimeoutExceeded, "no answer")
+		}
+		c.OnPing = func(context.Context) error { return errors.New("deaf") }
+	}
+	w := newWorld(t, f)
+	d := pooltest.Definition("browser", slots(1))
+	u := w.take(request(d, "a", ""))
+	_, err := u.Instance().Conn().Call(within(t), upstream.Call{})
+	if fault.KindOf(err) != fault.TimeoutExceeded {
+		t.Fatal(err)
+	}
+	u.Done()
+	next := w.take(request(d, "a", ""))
+	defer next.Done()
+	if !next.Replaced {
+		t.Error("not told that state was lost")
+	}
+	if _, err := next.Instance().Conn().Call(within(t), upstream.Call{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRootsAreTheDirectoriesOfTheHolders(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("search", scope(config.Shared))
+	w.once(request(d, "a", ""))
+	w.once(request(d, "b", ""))
+	c := w.farm.Conns()[0]
+	if got := strings.Join(c.Roots(), " "); got != "/work/a /work/b" {
+		t.Errorf("roots %q", got)
+	}
+	w.m.EndSession("a", "closed")
+	if got := strings.Join(c.Roots(), " "); got != "/work/b" {
+		t.Errorf("roots %q after a left", got)
+	}
+}
+
+func TestAChangedConfigurationEndsTheSessionsIdleOldInstance(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	w.once(request(pooltest.Definition("browser"), "a", ""))
+	changed := pooltest.Definition("browser", func(d *config.Definition) { d.ID, d.Template = "def-2", "tpl-2" })
+	w.once(request(changed, "a", ""))
+	pooltest.Eventually(t, "one instance", func() bool { return len(w.pool.Instances()) == 1 })
+}
+
+func TestCloseRefusesWaiters(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("browser", slots(1))
+	u := w.take(request(d, "a", ""))
+	k := w.queue(request(d, "b", ""))
+	w.m.Close()
+	<-k.done
+	if fault.KindOf(k.err) != fault.ServerUnavailable {
+		t.Fatalf("got %v", k.err)
+	}
+	u.Done()
+	if _, _, err := w.m.Take(within(t), request(d, "c", "")); fault.KindOf(err) != fault.ServerUnavailable {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func BenchmarkTakeOfAnIdleBinding(b *testing.B) {
+	w := newWorld(b, &pooltest.Farm{})
+	d := pooltest.Definition("browser")
+	w.m.RunStarted("run")
+	r := request(d, "a", "run")
+	ctx := within(b)
+	w.once(r)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, u, err := w.m.Take(ctx, r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		u.Done()
+	}
+}
+
+func ExampleScopeKey() {
+	key, dir, err := lease.ScopeKey(config.Session, "ses_1", "/home/me/project")
+	fmt.Println(key, dir, err)
+	// Output: session:ses_1 /home/me/project <nil>
+}

@@ -46,55 +46,10 @@ func sceneOf(ts *testscript.TestScript) *scene { return ts.Value(sceneKey{}).(*s
 // second at its end unless told not to, and servers do not inherit GORACE.
 const fakeScript = "#!/bin/sh\nGORACE=atexit_sleep_ms=0 exec tenon fake-server \"$@\"\n"
 
-// setup gives a case its own home, directories, environment and copy of the
-// program, and arranges for the check that nothing is left.
+// setup gives a case its scene and arranges for the check that nothing is left.
 func setup(e *testscript.Env, program string) error {
-	runtime, err := os.MkdirTemp("", "tn")
+	s, err := newScene(e.WorkDir, program)
 	if err != nil {
-		return err
-	}
-	s := &scene{
-		work: e.WorkDir, runtime: runtime,
-		jobs: map[string]*job{}, hosts: map[string]*host{}, sessions: map[string]*attached{},
-	}
-	bin := filepath.Join(e.WorkDir, "bin")
-	s.env = map[string]string{
-		"WORK":              e.WorkDir,
-		"HOME":              filepath.Join(e.WorkDir, "home"),
-		"PATH":              bin + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"TMPDIR":            filepath.Join(e.WorkDir, ".tmp"),
-		"XDG_CONFIG_HOME":   filepath.Join(e.WorkDir, "config"),
-		"XDG_DATA_HOME":     filepath.Join(e.WorkDir, "data"),
-		"XDG_CACHE_HOME":    filepath.Join(e.WorkDir, "cache"),
-		"TENON_RUNTIME_DIR": runtime,
-		"TENON_STATE_DIR":   filepath.Join(e.WorkDir, "state"),
-		"LANG":              "C.UTF-8",
-		"TERM":              "xterm",
-		"SOCKET":            filepath.Join(runtime, "daemon.sock"),
-		"LOG":               filepath.Join(e.WorkDir, "state", "logs", "daemon.log"),
-		"TOP":               top(),
-		"GORACE":            "atexit_sleep_ms=0 log_path=" + filepath.Join(e.WorkDir, "race"),
-	}
-	for _, dir := range []string{bin, s.env["HOME"], s.env["TMPDIR"], filepath.Join(s.env["XDG_CONFIG_HOME"], "tenon")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(s.env["TENON_STATE_DIR"], 0o700); err != nil {
-		return err
-	}
-	if err := place(program, filepath.Join(bin, "tenon")); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(bin, "fake"), []byte(fakeScript), 0o755); err != nil {
-		return err
-	}
-	for _, name := range []string{"PORT", "PORT2"} {
-		if s.env[name], err = freePort(); err != nil {
-			return err
-		}
-	}
-	if err := s.fillIn(e.WorkDir); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
@@ -103,6 +58,55 @@ func setup(e *testscript.Env, program string) error {
 	e.Values[sceneKey{}] = s
 	e.Defer(func() { s.tearDown(e.T()) })
 	return nil
+}
+
+// newScene makes the home, the directories, the environment and the copy of
+// the program that a case has to itself, and fills in the files in work.
+func newScene(work, program string) (*scene, error) {
+	runtime, err := os.MkdirTemp("", "tn")
+	if err != nil {
+		return nil, err
+	}
+	s := &scene{
+		work: work, runtime: runtime,
+		jobs: map[string]*job{}, hosts: map[string]*host{}, sessions: map[string]*attached{},
+	}
+	bin := filepath.Join(work, "bin")
+	s.env = map[string]string{
+		"WORK":              work,
+		"HOME":              filepath.Join(work, "home"),
+		"PATH":              bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"TMPDIR":            filepath.Join(work, ".tmp"),
+		"XDG_CONFIG_HOME":   filepath.Join(work, "config"),
+		"XDG_DATA_HOME":     filepath.Join(work, "data"),
+		"XDG_CACHE_HOME":    filepath.Join(work, "cache"),
+		"TENON_RUNTIME_DIR": runtime,
+		"TENON_STATE_DIR":   filepath.Join(work, "state"),
+		"LANG":              "C.UTF-8",
+		"TERM":              "xterm",
+		"SOCKET":            filepath.Join(runtime, "daemon.sock"),
+		"LOG":               filepath.Join(work, "state", "logs", "daemon.log"),
+		"TOP":               top(),
+		"GORACE":            "atexit_sleep_ms=0 log_path=" + filepath.Join(work, "race"),
+	}
+	private := []string{bin, s.env["HOME"], s.env["TMPDIR"], s.env["TENON_STATE_DIR"], filepath.Join(s.env["XDG_CONFIG_HOME"], "tenon")}
+	for _, dir := range private {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := place(program, filepath.Join(bin, "tenon")); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(bin, "fake"), []byte(fakeScript), 0o755); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"PORT", "PORT2"} {
+		if s.env[name], err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.fillIn(work)
 }
 
 // fillIn replaces $WORK, $PORT and $PORT2 in the files of the archive, which

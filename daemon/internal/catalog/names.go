@@ -3,9 +3,12 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"sort"
 	"strings"
 	"sync"
 	"unicode"
+
+	"tenon/daemon/internal/config"
 )
 
 // reserved are words that cannot be an identifier everywhere in a program, or
@@ -91,13 +94,17 @@ func Ident(name string) string {
 // become the same one, the name that needed no change keeps it and the others
 // get a digest of the name behind it. The result depends on nothing but names.
 func Idents(names []string) []string {
-	return distinct(names, Ident)
+	return distinct(names, names, Ident)
 }
 
 // NamespaceNames gives each server of one view its namespace. A wanted name
 // (Server.Namespace) comes before the server's own.
-func NamespaceNames(names []string) []string {
-	return distinct(names, func(name string) string {
+func NamespaceNames(names []string) []string { return distinctPairs(names, names) }
+
+// distinctPairs names servers by what is wanted; where two collide, the digest
+// is of the server's own name, which no two share.
+func distinctPairs(wanted, servers []string) []string {
+	return distinct(wanted, servers, func(name string) string {
 		ident := Ident(name)
 		if scriptGlobals(ident) {
 			return ident + "_"
@@ -111,20 +118,23 @@ func Bare(namespace string) bool {
 	return !hostGlobals(namespace) && !scriptGlobals(namespace) && !reserved(namespace)
 }
 
-func distinct(names []string, ident func(string) string) []string {
+// distinct gives each name its identifier; identities are what the digests of
+// colliding ones are made of.
+func distinct(names, identities []string, ident func(string) string) []string {
 	out := make([]string, len(names))
 	count := make(map[string]int, len(names))
-	exact := make(map[string]bool, len(names))
+	exact := make(map[string]int, len(names))
 	for i, name := range names {
 		out[i] = ident(name)
 		count[out[i]]++
 		if out[i] == name {
-			exact[name] = true
+			exact[name]++
 		}
 	}
 	for i, name := range names {
-		if count[out[i]] > 1 && !(exact[out[i]] && out[i] == name) {
-			out[i] += "_" + digest(name, 6)
+		keeps := out[i] == name && exact[name] == 1
+		if count[out[i]] > 1 && !keeps {
+			out[i] += "_" + digest(identities[i], 6)
 		}
 	}
 	return out
@@ -159,4 +169,32 @@ func FlatName(server, tool string) string {
 func digest(s string, n int) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])[:n]
+}
+
+// Named is one server of a view with its namespace.
+type Named struct {
+	Server    string
+	Namespace string
+}
+
+// Namespaces names every server of a view, ordered by server name. Disabled
+// servers count as well, so that switching one on renames nothing.
+func Namespaces(v *config.View) []Named {
+	servers := make([]string, 0, len(v.Servers))
+	for name := range v.Servers {
+		servers = append(servers, name)
+	}
+	sort.Strings(servers)
+	wanted := make([]string, len(servers))
+	for i, name := range servers {
+		wanted[i] = name
+		if ns := v.Servers[name].Namespace; ns != "" {
+			wanted[i] = ns
+		}
+	}
+	out := make([]Named, len(servers))
+	for i, ns := range distinctPairs(wanted, servers) {
+		out[i] = Named{Server: servers[i], Namespace: ns}
+	}
+	return out
 }

@@ -1,0 +1,167 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/lease"
+	"tenon/proto"
+)
+
+// firstLook bounds how long a search waits for servers that were never listed
+// before; it happens once per definition.
+const firstLook = 20 * time.Second
+
+// Entries is what a caller sees of each usable server of the view, ordered by
+// name. Servers that were never listed have no List, unless learn says to start
+// and list them now. Request needs View, Session and Caller.
+func (p *Path) Entries(ctx context.Context, req Request, learn bool) []catalog.Entry {
+	var out []catalog.Entry
+	for _, n := range catalog.Namespaces(req.View) {
+		if Usable(req.View.Servers[n.Server]) {
+			out = append(out, catalog.Entry{Server: n.Server, Namespace: n.Namespace})
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, firstLook, fault.New(fault.TimeoutExceeded, "not listed within %s", firstLook))
+	defer cancel()
+	var listing sync.WaitGroup
+	for i := range out {
+		one := req
+		one.Server = out[i].Server
+		c := &call{p: p, req: &one}
+		c.server = one.View.Servers[one.Server]
+		if err := c.place(ctx); err != nil {
+			continue // the call itself will say why
+		}
+		out[i].List = p.o.Catalog.For(c.def.ID, p.o.Leases.Bound(c.def.ID, c.key))
+		if out[i].List != nil || !learn {
+			continue
+		}
+		listing.Add(1)
+		go func() {
+			defer listing.Done()
+			out[i].List = c.list(ctx)
+		}()
+	}
+	listing.Wait()
+	return out
+}
+
+// list starts the server if it must and learns its tools; nil on failure.
+func (c *call) list(ctx context.Context) *catalog.List {
+	held, use, err := c.p.o.Leases.Take(ctx, lease.Request{
+		Def: c.def, Scope: c.server.Scope, Key: c.key,
+		Holder: lease.Holder{Session: c.session, Root: c.root, Run: c.req.Run, Dir: c.cwd},
+	})
+	if err != nil {
+		c.p.log.Debug("server not listed", "server", c.server.Name, "error", err)
+		return nil
+	}
+	defer use.Done()
+	tools, revision, err := use.Tools(held)
+	if err != nil && tools == nil {
+		return nil
+	}
+	return c.p.o.Catalog.Learn(c.def.ID, use.Instance(), revision, tools)
+}
+
+// indexes keeps the search indexes of the newest sets of lists.
+type indexes struct {
+	mu    sync.Mutex
+	known map[string]*catalog.Index
+}
+
+func (x *indexes) of(entries []catalog.Entry) *catalog.Index {
+	var key strings.Builder
+	for _, e := range entries {
+		key.WriteString(e.Server + "\x00" + e.Namespace + "\x00")
+		if e.List != nil {
+			key.WriteString(e.List.Fingerprint)
+		}
+		key.WriteByte('\n')
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if index := x.known[key.String()]; index != nil {
+		return index
+	}
+	if x.known == nil || len(x.known) >= 64 {
+		x.known = map[string]*catalog.Index{}
+	}
+	index := catalog.NewIndex(entries)
+	x.known[key.String()] = index
+	return index
+}
+
+// Search finds tools of the view by words; see catalog.Index.Search.
+func (p *Path) Search(ctx context.Context, req Request, q proto.Search) proto.SearchResult {
+	return p.indexes.of(p.Entries(ctx, req, true)).Search(q.Query, q.Namespace, q.Limit, q.Offset)
+}
+
+// Description is what describe(path) tells of one tool.
+type Description struct {
+	Path         string          `json:"path"`
+	Server       string          `json:"server"`
+	Tool         string          `json:"tool"`
+	Signature    string          `json:"signature"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+// Describe tells of the tool at a path; UnknownTool with the nearest ones when
+// there is none.
+func (p *Path) Describe(ctx context.Context, req Request, path string) (*Description, error) {
+	entries := p.Entries(ctx, req, true)
+	index := p.indexes.of(entries)
+	server, namespace, t := index.Find(strings.TrimSpace(path))
+	if t == nil {
+		var known []string
+		for _, e := range entries {
+			if e.List == nil {
+				continue
+			}
+			for _, t := range e.List.Tools {
+				known = append(known, e.Namespace+"."+t.Ident)
+			}
+		}
+		failure := fault.New(fault.UnknownTool, "there is no tool at %q", path)
+		if near := catalog.Nearest(strings.TrimPrefix(path, "tools."), known, 3); len(near) > 0 {
+			return nil, failure.WithHint("did you mean %s?", strings.Join(near, ", "))
+		}
+		return nil, failure.WithHint("search(words) finds tools; a path is namespace.tool")
+	}
+	d := &Description{
+		Path: catalog.Path(namespace, t.Ident), Server: server, Tool: t.Name,
+		Signature: catalog.Signature(namespace, t), Description: t.Description,
+	}
+	if json.Valid(t.InputSchema) {
+		d.InputSchema = t.InputSchema
+	}
+	if json.Valid(t.OutputSchema) {
+		d.OutputSchema = t.OutputSchema
+	}
+	return d, nil
+}
+
+// Seen is the list that a caller of one server sees now, without starting it;
+// nil when it was never listed.
+func (p *Path) Seen(ctx context.Context, req Request) *catalog.List {
+	c := &call{p: p, req: &req}
+	if c.server = req.View.Servers[req.Server]; c.server == nil {
+		return nil
+	}
+	if err := c.place(ctx); err != nil {
+		return nil
+	}
+	return p.o.Catalog.For(c.def.ID, p.o.Leases.Bound(c.def.ID, c.key))
+}
+
+// Usable reports whether a server of a view may be started at all.
+func Usable(s *config.Server) bool { return s.Enabled && !s.Untrusted && s.Problem == "" }

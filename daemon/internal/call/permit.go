@@ -1,0 +1,248 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/consent"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/policy"
+	"tenon/daemon/internal/session"
+)
+
+// grant is a human's approval of this call. It binds the definition and the
+// tool as they were shown; the arguments are this call's own.
+type grant struct{ definition, fingerprint string }
+
+// validate checks the arguments against the tool's schema.
+func (c *call) validate() error {
+	if c.tool == nil {
+		return nil // after the lease the list is there, and this comes again
+	}
+	bad, note := c.tool.CheckInput(c.args)
+	if note != "" {
+		c.warn("SchemaUnusable", fmt.Sprintf("%s/%s: %s", c.server.Name, c.toolName, note))
+	}
+	if bad == nil {
+		return nil
+	}
+	at := bad.Pointer
+	if at == "" {
+		at = "arguments"
+	}
+	e := fault.New(fault.InvalidToolInput, "%s/%s: %s: %s", c.server.Name, c.toolName, at, bad.Message).At(c.server.Name, c.toolName)
+	e.Pointer = bad.Pointer
+	namespace := c.p.namespaces.of(c.req.View).names[c.server.Name]
+	hint := "call it as " + catalog.Signature(namespace, c.tool)
+	if about := c.tool.Property(bad.Pointer); about != "" {
+		hint += "; " + strings.TrimPrefix(bad.Pointer, "/") + ": " + clip(about, 200)
+	}
+	return e.WithHint("%s", hint)
+}
+
+// permit decides, and asks where the verdict says so.
+func (c *call) permit(ctx context.Context) error {
+	verdict := c.decide()
+	switch verdict.Action {
+	case policy.Allow:
+		return nil
+	case policy.Ask:
+		if c.stillGranted() {
+			return nil
+		}
+		return c.ask(ctx, verdict)
+	default:
+		return c.denied(verdict)
+	}
+}
+
+// decide gives the verdict by the pinned view and by the newest one, whichever
+// is stricter: rules that were tightened hold from the next call on.
+func (c *call) decide() policy.Verdict {
+	in := policy.Input{View: c.req.View, Class: peer.Stranger, Server: c.server.Name, Tool: c.toolName}
+	if c.req.Caller != nil {
+		in.Class = c.req.Caller.Class
+	}
+	if s := c.req.Session; s != nil {
+		in.Host = s.Rules()
+		in.Hosted = in.Host != nil || s.State() == session.Attached || s.State() == session.Provisional
+	}
+	if c.p.o.Memory != nil {
+		fingerprint := ""
+		if c.tool != nil {
+			fingerprint = c.tool.Fingerprint
+		}
+		in.Remembered = c.p.o.Memory.Allowed(project(c.req.View), c.server.Name, c.toolName, fingerprint)
+	}
+	verdict := policy.Decide(in)
+	c.decided = c.req.View.Hash
+	if now := c.p.o.Current(c.req.View); now != nil && now.Hash != c.req.View.Hash {
+		in.View, c.decided = now, now.Hash
+		if second := policy.Decide(in); policy.Stricter(verdict.Action, second.Action) != verdict.Action {
+			return second
+		}
+	}
+	return verdict
+}
+
+// stillGranted reports whether a human has approved this very call, and neither
+// definition nor tool has changed since.
+func (c *call) stillGranted() bool {
+	if c.granted == nil || c.granted.definition != c.def.ID {
+		return false
+	}
+	return c.granted.fingerprint == "" || c.tool != nil && c.granted.fingerprint == c.tool.Fingerprint
+}
+
+func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
+	if c.p.o.Consent == nil {
+		return fault.New(fault.ApprovalRequired, "%s needs approval, and nobody can be asked here (%s)", verdict.Key, verdict.From()).
+			At(c.server.Name, c.toolName).WithHint("allow it with a permission rule for %q", verdict.Key)
+	}
+	q := consent.Question{
+		Session: c.session, Root: c.root, Origin: c.req.Origin, Run: c.req.Run,
+		Key: verdict.Key, Server: c.server.Name, Tool: c.toolName, Arguments: c.shown(),
+		Reason: verdict.From(), Timeout: c.req.View.Permissions.AskTimeout, Shown: c.req.OnAsk,
+	}
+	if c.req.Caller != nil {
+		q.Interactive = c.req.Caller.Interactive
+	}
+	if c.req.Bridge != nil {
+		q.Bridges = append(q.Bridges, c.req.Bridge)
+	}
+	if s := c.req.Session; s != nil {
+		q.Ended = s.Ended()
+		// The newest bridge of the session is the likeliest to be looked at.
+		bridges := s.Bridges()
+		for i := len(bridges) - 1; i >= 0; i-- {
+			if c.req.Bridge == nil || bridges[i].ID() != c.req.Bridge.ID() {
+				q.Bridges = append(q.Bridges, bridges[i])
+			}
+		}
+	}
+	var answer consent.Answer
+	var err error
+	c.wait(WaitHuman, &c.times.Human, func() { answer, err = c.p.o.Consent.Ask(ctx, q) })
+	c.audit(answer, err, verdict.Key)
+	if err != nil {
+		return err
+	}
+	c.granted = &grant{definition: c.def.ID}
+	if c.tool != nil {
+		c.granted.fingerprint = c.tool.Fingerprint
+	}
+	if answer.Always {
+		c.remember(verdict.Key)
+	}
+	return nil
+}
+
+func (c *call) remember(key string) {
+	if c.p.o.Memory == nil {
+		return
+	}
+	err := c.p.o.Memory.Remember(policy.Approval{
+		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: c.granted.fingerprint,
+	})
+	if err != nil {
+		c.warn("ApprovalNotRemembered", "the approval of "+key+" holds until the daemon ends: it could not be written")
+		c.p.log.Error("approval not written", "key", key, "error", err)
+	}
+}
+
+// audit records the answers of humans.
+func (c *call) audit(a consent.Answer, err error, key string) {
+	if c.p.o.History == nil {
+		return
+	}
+	action := "approve"
+	if a.Always {
+		action = "approve-always"
+	}
+	if err != nil {
+		if fault.KindOf(err) != fault.PermissionDenied {
+			return
+		}
+		action = "deny"
+	}
+	c.p.o.History.Audit(a.By, action, key+" session "+c.session+" run "+c.req.Run)
+}
+
+// shown are the arguments as a question shows them: shortened, known secrets
+// masked.
+func (c *call) shown() json.RawMessage {
+	text := string(c.args)
+	if c.p.o.History != nil {
+		text = c.p.o.History.Redactor().Text(text)
+	}
+	if len(text) <= 2<<10 && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	out, err := json.Marshal(clip(text, 2<<10))
+	if err != nil { // a string always marshals
+		return nil
+	}
+	return out
+}
+
+func (c *call) denied(verdict policy.Verdict) error {
+	e := fault.New(fault.PermissionDenied, "%s is denied by %s", verdict.Key, verdict.From()).At(c.server.Name, c.toolName)
+	if c.req.Caller != nil && c.req.Caller.Class == peer.Stranger {
+		return e.WithHint("run it inside the agent's session: its shell has TENON_TICKET and TENON_SESSION_ID")
+	}
+	return e.WithHint("do not try it in another way; the user can change the rule")
+}
+
+// recheck looks whether tool and rules are what validate and permit saw. It
+// reports false when the call must be looked at anew.
+func (c *call) recheck(ctx context.Context, use Use) (same bool, err error) {
+	tools, revision, err := use.Tools(ctx)
+	if err != nil && ctx.Err() != nil {
+		return false, c.explain(ctx, err)
+	}
+	list := c.p.o.Catalog.Learn(c.def.ID, use.Instance(), revision, tools)
+	now := find(list, c.req.Tool)
+	if now == nil {
+		// A server may have added it without telling yet.
+		if tools, revision, err = use.Relist(ctx); err != nil && ctx.Err() != nil {
+			return false, c.explain(ctx, err)
+		}
+		list = c.p.o.Catalog.Learn(c.def.ID, use.Instance(), revision, tools)
+		if now = find(list, c.req.Tool); now == nil {
+			names := c.p.namespaces.of(c.req.View)
+			return false, unknownTool(names.names[c.server.Name], c.server.Name, c.req.Tool, list)
+		}
+	}
+	if c.tool == nil || c.tool.Fingerprint != now.Fingerprint {
+		c.tool, c.toolName = now, now.Name
+		return false, nil
+	}
+	c.tool = now
+	current := c.p.o.Current(c.req.View)
+	return current == nil || current.Hash == c.decided, nil
+}
+
+// project is the directory that remembered approvals belong to.
+func project(v *config.View) string {
+	if v.Workspace != "" {
+		return v.Workspace
+	}
+	return v.Dir
+}
+
+// clip is at most n bytes of s with a mark that something is missing.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := n - len("…")
+	for cut > 0 && s[cut]&0xc0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}

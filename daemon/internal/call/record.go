@@ -1,0 +1,73 @@
+package call
+
+import (
+	"encoding/json"
+	"time"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/history"
+)
+
+// Statuses of a call, as CallSummary.Status and history have them.
+const (
+	StatusOK        = "ok"
+	StatusError     = "error"
+	StatusDenied    = "denied"
+	StatusCancelled = "cancelled"
+	StatusUnknown   = "unknown" // sent, and nobody knows whether it took effect
+)
+
+// Status is the status of a call that ended with err; nil is ok.
+func Status(err *fault.Error) string {
+	if err == nil {
+		return StatusOK
+	}
+	switch err.Kind {
+	case fault.PermissionDenied, fault.ApprovalRequired:
+		return StatusDenied
+	case fault.Cancelled:
+		return StatusCancelled
+	case fault.ServerUnavailable:
+		var data struct {
+			Fate string `json:"fate"`
+		}
+		if json.Unmarshal(err.Data, &data) == nil && data.Fate == "unknown" {
+			return StatusUnknown
+		}
+	}
+	return StatusError
+}
+
+// begin records the intent before the call is sent; finish pairs with it.
+func (c *call) begin(instance string) {
+	if c.p.o.History == nil {
+		return
+	}
+	c.intent = history.Intent{
+		Run: c.req.Run, Session: c.session, Server: c.server.Name, Tool: c.toolName,
+		Instance: instance, Call: c.req.CallID, Started: time.Now(),
+	}
+	c.intentID = c.p.o.History.Begin(c.intent)
+}
+
+// finish records the outcome, also of a call that was never sent.
+func (c *call) finish(failure *fault.Error) {
+	if c.p.o.History == nil {
+		return
+	}
+	if c.intentID == 0 {
+		server, tool := c.req.Server, c.req.Tool
+		if c.server != nil {
+			server, tool = c.server.Name, c.toolName
+		}
+		c.intent = history.Intent{
+			Run: c.req.Run, Session: c.session, Server: server, Tool: tool, Call: c.req.CallID, Started: c.began,
+		}
+		c.intentID = c.p.o.History.Begin(c.intent)
+	}
+	o := history.Outcome{Status: Status(failure), MS: float64(time.Since(c.began).Microseconds()) / 1000, Input: c.args}
+	if failure != nil {
+		o.Kind, o.Message = string(failure.Kind), failure.Message
+	}
+	c.p.o.History.Finish(c.intentID, c.intent, o)
+}

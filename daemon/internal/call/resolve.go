@@ -1,0 +1,283 @@
+package call
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/lease"
+)
+
+// target is what a call goes to.
+type target struct {
+	server        *config.Server
+	def           *config.Definition
+	key           string // scope key
+	cwd           string
+	session, root string
+	args          json.RawMessage // an object
+	toolName      string          // the tool's own name as far as it is known
+	tool          *catalog.Tool   // nil: the server was never listed, or not since the tool came
+}
+
+// resolve finds server, definition and tool in the view.
+func (c *call) resolve(ctx context.Context) error {
+	req := c.req
+	if err := c.arguments(); err != nil {
+		return err
+	}
+	names := c.p.namespaces.of(req.View)
+	c.toolName = req.Tool
+	c.server = req.View.Servers[req.Server]
+	if c.server == nil {
+		c.server = req.View.Servers[names.servers[req.Server]]
+	}
+	if c.server == nil {
+		return unknownServer(req.View, req.Server)
+	}
+	if err := c.place(ctx); err != nil {
+		return err
+	}
+	bound := c.p.o.Leases.Bound(c.def.ID, c.key)
+	list := c.p.o.Catalog.For(c.def.ID, bound)
+	c.tool = find(list, req.Tool)
+	if c.tool == nil && list != nil && list.Fresh && bound == "" {
+		return unknownTool(names.names[c.server.Name], c.server.Name, req.Tool, list)
+	}
+	if c.tool != nil {
+		c.toolName = c.tool.Name
+	}
+	if req.OnStart != nil {
+		req.OnStart(c.server.Name, c.toolName)
+	}
+	return nil
+}
+
+// arguments makes sure that they are an object; none are an empty one.
+func (c *call) arguments() error {
+	args := c.req.Args
+	start := 0
+	for start < len(args) && strings.IndexByte(" \t\r\n", args[start]) >= 0 {
+		start++
+	}
+	if start == len(args) {
+		c.args = json.RawMessage("{}")
+		return nil
+	}
+	if args[start] != '{' {
+		return fault.New(fault.InvalidToolInput, "arguments of %s/%s must be a JSON object", c.req.Server, c.req.Tool).
+			WithHint(`give named arguments, for example {"text": "hello"}`)
+	}
+	c.args = args[start:]
+	return nil
+}
+
+// place finds the definition and the scope key for this caller.
+func (c *call) place(ctx context.Context) error {
+	req := c.req
+	c.cwd = req.Cwd
+	var env config.Env
+	if req.Session != nil {
+		if c.p.o.Ensure != nil {
+			if err := c.p.o.Ensure(ctx, req.Session); err != nil {
+				return err
+			}
+		}
+		c.session, c.root = req.Session.ID, req.Session.Root()
+		env = req.Session.Env()
+	}
+	if req.Caller != nil {
+		if c.cwd == "" {
+			c.cwd = req.Caller.Dir
+		}
+		if env == nil {
+			env = req.Caller.Env
+		}
+	}
+	if c.cwd == "" && req.Session != nil {
+		c.cwd = req.Session.Dir()
+	}
+	owner := c.root
+	if !c.server.Inherit {
+		owner = c.session
+	}
+	key, dir, err := lease.ScopeKey(c.server.Scope, owner, c.cwd)
+	if err != nil {
+		return err
+	}
+	c.key = key
+	c.def, err = c.p.define(definitionKey{req.View, c.server.Name, c.session, key, c.cwd}, env, dir)
+	return err
+}
+
+func find(list *catalog.List, name string) *catalog.Tool {
+	if t := list.Named(name); t != nil {
+		return t
+	}
+	return list.Ident(name)
+}
+
+// definitionKey is what a definition depends on besides the pinned environment
+// of the session.
+type definitionKey struct {
+	view                      *config.View
+	server, session, key, cwd string
+}
+
+// definitions caches expanded definitions: expanding costs more than the rest
+// of a call.
+type definitions struct {
+	mu    sync.RWMutex
+	known map[definitionKey]*config.Definition
+}
+
+// maxDefinitions bounds the cache; when it is full it is emptied, since views
+// and sessions come and go.
+const maxDefinitions = 4096
+
+func (p *Path) define(key definitionKey, env config.Env, dir string) (*config.Definition, error) {
+	d := &p.definitions
+	// Without a session nothing pins the environment.
+	if key.session != "" {
+		d.mu.RLock()
+		def := d.known[key]
+		d.mu.RUnlock()
+		if def != nil {
+			return def, nil
+		}
+	}
+	workspace := dir
+	if workspace == "" {
+		workspace = key.cwd
+	}
+	def, err := p.o.Define(key.view, key.server, env, config.Placeholders{
+		Workspace:  workspace,
+		SessionDir: func() (string, error) { return p.sessionDir(key.key) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.o.History != nil {
+		p.o.History.Redactor().Add(def.Secrets...)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil || len(d.known) >= maxDefinitions {
+		d.known = map[definitionKey]*config.Definition{}
+	}
+	d.known[key] = def
+	return def, nil
+}
+
+// sessionDir is the private directory of a scope key (0700).
+func (p *Path) sessionDir(key string) (string, error) {
+	if p.o.SessionDirs == "" {
+		return "", fault.New(fault.ConfigError, "${sessionDir} is not available here")
+	}
+	dir := p.sessionPath(key)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("${sessionDir}: %w", err)
+	}
+	return dir, nil
+}
+
+func (p *Path) sessionPath(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(p.o.SessionDirs, hex.EncodeToString(sum[:12]))
+}
+
+// SessionEnded forgets what was kept of a session, its private directory
+// included. Its instances must be ending.
+func (p *Path) SessionEnded(id string) {
+	d := &p.definitions
+	d.mu.Lock()
+	for key := range d.known {
+		if key.session == id {
+			delete(d.known, key)
+		}
+	}
+	d.mu.Unlock()
+	if p.o.SessionDirs == "" {
+		return
+	}
+	key, _, err := lease.ScopeKey(config.Session, id, "")
+	if err != nil {
+		return
+	}
+	if err := os.RemoveAll(p.sessionPath(key)); err != nil {
+		p.log.Warn("private directory of a session not removed", "session", id, "error", err)
+	}
+}
+
+// namespaces caches the names of each view.
+type namespaces struct {
+	mu    sync.RWMutex
+	known map[*config.View]*viewNames
+}
+
+type viewNames struct {
+	names   map[string]string // server -> namespace
+	servers map[string]string // namespace -> server
+}
+
+func (n *namespaces) of(v *config.View) *viewNames {
+	n.mu.RLock()
+	names := n.known[v]
+	n.mu.RUnlock()
+	if names != nil {
+		return names
+	}
+	names = &viewNames{names: map[string]string{}, servers: map[string]string{}}
+	for _, one := range catalog.Namespaces(v) {
+		names.names[one.Server], names.servers[one.Namespace] = one.Namespace, one.Server
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known == nil || len(n.known) >= 256 {
+		n.known = map[*config.View]*viewNames{}
+	}
+	n.known[v] = names
+	return names
+}
+
+func unknownServer(v *config.View, name string) error {
+	var known []string
+	for server := range v.Servers {
+		known = append(known, server)
+	}
+	slices.Sort(known)
+	e := fault.New(fault.UnknownTool, "no server is named %q here", name).At(name, "")
+	if near := catalog.Nearest(name, known, 3); len(near) > 0 {
+		return e.WithHint("did you mean %s? tenon ls shows all servers", strings.Join(near, ", "))
+	}
+	if len(known) == 0 {
+		return e.WithHint("no server is configured for this directory: tenon init")
+	}
+	return e.WithHint("tenon ls shows the servers of this directory")
+}
+
+func unknownTool(namespace, server, name string, list *catalog.List) error {
+	var known []string
+	for _, t := range list.Tools {
+		known = append(known, t.Ident)
+	}
+	e := fault.New(fault.UnknownTool, "server %s has no tool named %q", server, name).At(server, name)
+	near := catalog.Nearest(name, known, 3)
+	for i, ident := range near {
+		near[i] = catalog.Path(namespace, ident)
+	}
+	if len(near) > 0 {
+		return e.WithHint("did you mean %s? search(%q) finds tools by words", strings.Join(near, ", "), name)
+	}
+	return e.WithHint("search(%q) finds tools by words; tenon ls %s lists them", name, server)
+}

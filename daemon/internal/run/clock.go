@@ -1,0 +1,185 @@
+package run
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tenon/daemon/internal/call"
+	"tenon/daemon/internal/fault"
+	"tenon/proto"
+)
+
+// stopwatch counts the time during which at least one thing goes on.
+type stopwatch struct {
+	n     int
+	since time.Time
+	total time.Duration
+}
+
+func (w *stopwatch) enter(now time.Time) {
+	if w.n++; w.n == 1 {
+		w.since = now
+	}
+}
+
+func (w *stopwatch) leave(now time.Time) {
+	if w.n--; w.n == 0 {
+		w.total += now.Sub(w.since)
+	}
+}
+
+func (w *stopwatch) read(now time.Time) time.Duration {
+	if w.n > 0 {
+		return w.total + now.Sub(w.since)
+	}
+	return w.total
+}
+
+// clocks are the clocks of one run. Computing, tools, queues and humans are
+// timed apart and may overlap; the limit counts everything but human time.
+type clocks struct {
+	tokens chan struct{} // of the daemon: one for each run that may compute
+	began  time.Time
+
+	mu      sync.Mutex
+	compute stopwatch
+	tools   stopwatch
+	human   stopwatch
+	queue   stopwatch
+	holding bool // a compute token
+	left    time.Duration
+	armed   time.Time
+	timer   *time.Timer // nil: no limit
+	over    bool
+}
+
+// newClocks starts the clocks; expire is called once when limit has passed, 0
+// meaning never.
+func newClocks(tokens chan struct{}, limit time.Duration, expire func()) *clocks {
+	now := time.Now()
+	c := &clocks{tokens: tokens, began: now, left: limit, armed: now}
+	if limit > 0 {
+		c.timer = time.AfterFunc(limit, expire)
+	}
+	return c
+}
+
+// Resume waits for a compute token: at most GOMAXPROCS programs compute at a
+// time, however many runs there are.
+func (c *clocks) Resume(ctx context.Context) error {
+	select {
+	case c.tokens <- struct{}{}:
+	default:
+		c.note(call.WaitQueue, true)
+		defer c.note(call.WaitQueue, false)
+		select {
+		case c.tokens <- struct{}{}:
+		case <-ctx.Done():
+			return fault.From(context.Cause(ctx))
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.holding { // the run is over, or the engine resumed twice
+		<-c.tokens
+		return nil
+	}
+	c.holding = true
+	c.compute.enter(time.Now())
+	return nil
+}
+
+// Park gives the token back.
+func (c *clocks) Park() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.park()
+}
+
+func (c *clocks) park() {
+	if c.holding {
+		c.holding = false
+		c.compute.leave(time.Now())
+		<-c.tokens
+	}
+}
+
+// note starts or stops one of the clocks. The limit stands still while a human
+// is being asked.
+func (c *clocks) note(kind string, begin bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	w := c.watch(kind)
+	if begin {
+		w.enter(now)
+	} else {
+		w.leave(now)
+	}
+	if kind != call.WaitHuman || c.timer == nil || c.over {
+		return
+	}
+	switch {
+	case begin && w.n == 1:
+		if c.timer.Stop() {
+			c.left -= now.Sub(c.armed)
+		} else {
+			c.left = 0 // it has fired already
+		}
+	case !begin && w.n == 0 && c.left > 0:
+		c.armed = now
+		c.timer.Reset(c.left)
+	}
+}
+
+func (c *clocks) watch(kind string) *stopwatch {
+	switch kind {
+	case call.WaitHuman:
+		return &c.human
+	case call.WaitQueue:
+		return &c.queue
+	default:
+		return &c.tools
+	}
+}
+
+// waiting says what the run waits for now, for lists; empty: it computes.
+func (c *clocks) waiting() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.over:
+		return ""
+	case c.human.n > 0:
+		return "approval"
+	case c.queue.n > 0:
+		return "queue"
+	case c.tools.n > 0:
+		return "tool"
+	}
+	return ""
+}
+
+// stop ends the clocks, whatever still holds a token.
+func (c *clocks) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.park()
+	c.over = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+func (c *clocks) timing() proto.Timing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	return proto.Timing{
+		Compute: ms(c.compute.read(now)), Tools: ms(c.tools.read(now)), Human: ms(c.human.read(now)),
+		Queue: ms(c.queue.read(now)), Total: ms(now.Sub(c.began)),
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,223 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"tenon/daemon/internal/call"
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/upstream"
+	"tenon/proto"
+)
+
+// host is everything a program reaches.
+type host struct {
+	r       *Run
+	request call.Request // of every call, but for what is called
+}
+
+var _ engine.Host = (*host)(nil)
+
+// request is the part of a call that is the same for all calls of a run.
+func (r *Run) request() call.Request {
+	return call.Request{
+		Caller: r.spec.Caller, Session: r.spec.Session, View: r.spec.View, Cwd: r.cwd(), Run: r.ID,
+		Origin: r.spec.Origin, Bridge: r.spec.Bridge, OnWait: r.clocks.note,
+		OnAsk:  func(a proto.Ask) { r.event("ask", a, 256+len(a.Arguments)) },
+		OnWarn: r.warn,
+	}
+}
+
+// namespaces names the servers of the view for the program. Lists are looked up
+// only for those the program mentions: the others still work by any name.
+func (r *Run) namespaces(request call.Request) []engine.Namespace {
+	var out []engine.Namespace
+	for _, n := range catalog.Namespaces(r.spec.View) {
+		if !call.Usable(r.spec.View.Servers[n.Server]) {
+			continue
+		}
+		one := engine.Namespace{Name: n.Namespace, Global: catalog.Bare(n.Namespace), Server: n.Server}
+		if strings.Contains(r.spec.Exec.Code, n.Namespace) {
+			request.Server = n.Server
+			if list := r.m.o.Path.Seen(r.ctx, request); list != nil {
+				one.Tools = list.Idents()
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// Call makes one call within the run's budget.
+func (h *host) Call(ctx context.Context, server, tool string, args []byte, o engine.CallOptions) (engine.CallValue, error) {
+	r := h.r
+	id, err := r.spend()
+	if err != nil {
+		return engine.CallValue{}, err.At(server, tool)
+	}
+	req := h.request
+	req.CallID, req.Server, req.Tool, req.Args = id, server, tool, args
+	if req.Timeout = o.Timeout; req.Timeout <= 0 {
+		req.Timeout = r.limits.call
+	}
+	req.OnProgress = func(p upstream.Progress) {
+		r.event("progress", proto.Progress{Call: id, Progress: p.Progress, Total: p.Total, Message: p.Message}, len(p.Message))
+	}
+	req.OnStart = func(s, t string) { server, tool = s, t }
+	began := time.Now()
+	r.event("call", proto.CallEvent{ID: id, Server: server, Tool: tool, Status: "running", Input: clip(string(args), shortInput)}, shortInput)
+	res, failed := r.m.o.Path.Call(ctx, req)
+	failure := fault.From(failed)
+	r.settle(id, proto.CallSummary{Server: server, Tool: tool, Status: call.Status(failure), MS: ms(time.Since(began))}, res)
+	if failure != nil {
+		if failure.Kind == fault.ApprovalRequired {
+			// Nobody can approve, so nothing the program does can help: it ends
+			// here, which it must not be able to catch.
+			r.cancel(failure)
+		}
+		return engine.CallValue{}, failure
+	}
+	if o.Raw {
+		return engine.CallValue{Value: res.Raw}, nil
+	}
+	return engine.CallValue{Value: res.Value, Raw: res.Raw}, nil
+}
+
+// shortInput is how much of a call's arguments its event shows.
+const shortInput = 200
+
+// spend takes one call from the budget.
+func (r *Run) spend() (id int64, err *fault.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.made >= r.limits.calls {
+		return 0, fault.New(fault.ToolCallLimitExceeded, "the run has made its %d calls", r.limits.calls).
+			WithHint("raise --max-calls or script.maxToolCalls, or split the work")
+	}
+	r.made++
+	return int64(r.made), nil
+}
+
+// settle records the end of a call in the run's books.
+func (r *Run) settle(id int64, s proto.CallSummary, res *call.Result) {
+	r.mu.Lock()
+	for int64(len(r.calls)) < id { // calls end in any order; the list is in the order of their beginnings
+		r.calls = append(r.calls, proto.CallSummary{})
+	}
+	r.calls[id-1] = s
+	if res != nil {
+		r.artifacts = append(r.artifacts, res.Artifacts...)
+	}
+	r.mu.Unlock()
+	r.event("call", proto.CallEvent{ID: id, Server: s.Server, Tool: s.Tool, Status: s.Status, MS: s.MS}, 0)
+	if res == nil {
+		return
+	}
+	for _, w := range res.Warnings {
+		r.warn(w)
+	}
+	for _, a := range res.Artifacts {
+		r.event("artifact", a, 128)
+	}
+}
+
+// warn adds a warning; one of the same words only once.
+func (r *Run) warn(w proto.Warning) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, have := range r.warnings {
+		if have == w {
+			return
+		}
+	}
+	if len(r.warnings) < maxWarnings {
+		r.warnings = append(r.warnings, w)
+	}
+}
+
+// maxWarnings bounds what a result carries; a loop over a bad server says the
+// same things over and over.
+const maxWarnings = 100
+
+// Search serves search(query, options). It is no call and costs no budget.
+func (h *host) Search(ctx context.Context, query []byte) ([]byte, error) {
+	var q proto.Search
+	if err := json.Unmarshal(query, &q); err != nil {
+		return nil, fault.New(fault.InvalidToolInput, "search takes words and {namespace, limit, offset}").Because(err).
+			WithHint(`for example search("screenshot", {limit: 5})`)
+	}
+	return json.Marshal(h.r.m.o.Path.Search(ctx, h.request, q))
+}
+
+// Describe serves describe(path).
+func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
+	d, err := h.r.m.o.Path.Describe(ctx, h.request, path)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
+}
+
+// Emit passes a value on at once. The event is cut at the run's output limit;
+// the result has its own account of it.
+func (h *host) Emit(value []byte) {
+	data := json.RawMessage(value)
+	if int64(len(value)) > h.r.limits.output {
+		data = quoted(clip(string(value), int(h.r.limits.output)))
+	}
+	h.r.event("emit", data, len(data))
+}
+
+// Log passes a record on at once.
+func (h *host) Log(l engine.LogRecord) {
+	record := logRecord(l)
+	record.Message = clip(record.Message, int(h.r.limits.output))
+	if int64(len(record.Attrs)) > h.r.limits.output {
+		record.Attrs = nil
+	}
+	h.r.event("log", record, len(record.Message)+len(record.Attrs)+64)
+}
+
+func logRecord(l engine.LogRecord) proto.Log {
+	out := proto.Log{Level: l.Level, Message: l.Message, Attrs: l.Attrs}
+	if l.Position != nil {
+		out.Position = &proto.Position{Line: l.Position.Line, Column: l.Position.Column}
+	}
+	if !l.Time.IsZero() {
+		out.Time = l.Time.UTC().Format(time.RFC3339Nano)
+	}
+	return out
+}
+
+// quoted is s as a JSON string.
+func quoted(s string) json.RawMessage {
+	text, err := json.Marshal(s)
+	if err != nil { // a string always marshals
+		return json.RawMessage(`""`)
+	}
+	return text
+}
+
+// clip is at most n bytes of s, cut between characters, with a mark that
+// something is missing.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return headOf(s, max(0, n-len("…"))) + "…"
+}
+
+// headOf is at most n bytes of s, cut between characters.
+func headOf(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,435 @@
+// Package run owns the life of every run: its program, its limits and clocks,
+// its events and its one result. It bridges an engine, which knows nothing of
+// MCP, to the one path of calls.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"runtime"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tenon/daemon/internal/call"
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/history"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/session"
+	"tenon/proto"
+)
+
+// Defaults where neither the request nor the view says anything.
+const (
+	DefaultEngine      = "embedded"
+	DefaultOutput      = 64 << 10
+	DefaultToolCalls   = 1000
+	DefaultConcurrency = 16
+)
+
+// Path makes calls and knows what can be called; *call.Path is one.
+type Path interface {
+	Call(ctx context.Context, r call.Request) (*call.Result, error)
+	Search(ctx context.Context, r call.Request, q proto.Search) proto.SearchResult
+	Describe(ctx context.Context, r call.Request, path string) (*call.Description, error)
+	// Seen is the list of one server's tools that the caller sees, without
+	// starting the server; nil when it was never listed.
+	Seen(ctx context.Context, r call.Request) *catalog.List
+}
+
+// Leases hears of runs, so that bindings of a live run are not idle;
+// *lease.Manager is one.
+type Leases interface {
+	RunStarted(run string)
+	RunEnded(run string)
+}
+
+// Sessions keeps a session alive while a run of it lives; *session.Manager is one.
+type Sessions interface {
+	Ref(id string) (release func())
+}
+
+// Options configure a Manager. Path is required.
+type Options struct {
+	Path        Path
+	Engines     map[string]engine.Engine // by the name a user writes
+	Unavailable map[string]string        // engines that cannot run here, and why
+	Leases      Leases                   // nil: not told
+	Sessions    Sessions                 // nil: not told
+	History     *history.Store           // nil: nothing is kept
+	Compute     int                      // programs that may compute at a time; 0: GOMAXPROCS
+	Changed     func(proto.Run)          // hears of every start and end; must not block; may be nil
+	Log         *slog.Logger             // nil: discarded
+}
+
+// Manager holds the live runs. It is safe for concurrent use.
+type Manager struct {
+	o      Options
+	log    *slog.Logger
+	tokens chan struct{}
+
+	mu     sync.Mutex
+	live   map[string]*Run
+	closed bool
+	work   sync.WaitGroup // one for each live run and lone call
+}
+
+// New makes a manager.
+func New(o Options) *Manager {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Compute <= 0 {
+		o.Compute = runtime.GOMAXPROCS(0)
+	}
+	if o.Changed == nil {
+		o.Changed = func(proto.Run) {}
+	}
+	return &Manager{o: o, log: o.Log, tokens: make(chan struct{}, o.Compute), live: map[string]*Run{}}
+}
+
+// Spec is a run to start.
+type Spec struct {
+	Caller  *peer.Caller
+	Session *session.Session
+	View    *config.View
+	Exec    proto.ExecRequest
+	Origin  proto.Origin
+	Bridge  session.Bridge    // that started it; nil for others
+	Surface string            // cli, http, mcp, bridge; empty: the caller's
+	OnFrame func(proto.Frame) // hears every frame in order; must not block; may be nil
+	// Attached ties the run to the context given to Start: its end cancels the
+	// run with the context's cause (hanging up cancels).
+	Attached bool
+}
+
+// Run is one live or finished run.
+type Run struct {
+	ID string
+
+	m       *Manager
+	spec    Spec
+	began   time.Time
+	engine  string
+	limits  limits
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	clocks  *clocks
+	stream  *stream
+	done    chan struct{}
+	result  *proto.RunResult // after done
+	status  string           // after done
+	release []func()
+
+	mu        sync.Mutex
+	made      int // calls begun
+	calls     []proto.CallSummary
+	warnings  []proto.Warning
+	artifacts []proto.Artifact
+}
+
+// limits are the request's, else the view's, else the defaults.
+type limits struct {
+	wall, call time.Duration
+	output     int64
+	calls      int
+	engine     engine.Limits
+}
+
+func limitsOf(x proto.ExecRequest, s config.Script) limits {
+	l := limits{
+		wall: s.Timeout, call: time.Duration(x.CallTimeoutMS) * time.Millisecond,
+		output: first(x.MaxOutputBytes, s.MaxOutputBytes, DefaultOutput),
+		calls:  first(x.MaxToolCalls, s.MaxToolCalls, DefaultToolCalls),
+		engine: engine.Limits{
+			CPU: s.CPU, Memory: first(x.MemoryBytes, s.Memory), Concurrency: first(s.Concurrency, DefaultConcurrency),
+		},
+	}
+	if x.TimeoutMS != nil {
+		l.wall = time.Duration(*x.TimeoutMS) * time.Millisecond
+	}
+	return l
+}
+
+// first is the first number that is set.
+func first[T int | int64](numbers ...T) T {
+	for _, n := range numbers {
+		if n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// Start starts a run. What is wrong with the program or the engine is in its
+// result; an error means that there is no run (the daemon is stopping).
+func (m *Manager) Start(ctx context.Context, spec Spec) (*Run, error) {
+	r, err := m.open(spec, nameOfEngine(spec))
+	if err != nil {
+		return nil, err
+	}
+	if spec.Attached {
+		// It ends with the run, which stops it.
+		stop := context.AfterFunc(ctx, func() { r.cancel(reason(context.Cause(ctx))) })
+		r.release = append(r.release, func() { stop() })
+	}
+	go r.execute()
+	return r, nil
+}
+
+func nameOfEngine(spec Spec) string {
+	name := spec.Exec.Engine
+	if name == "" {
+		name = spec.View.Script.Engine
+	}
+	if name == "" || name == "auto" {
+		return DefaultEngine
+	}
+	return name
+}
+
+// open enters a run into the books; Run.finish pairs with it.
+func (m *Manager) open(spec Spec, engineName string) (*Run, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fault.New(fault.InternalError, "run id: %w", err)
+	}
+	if spec.Surface == "" && spec.Caller != nil {
+		spec.Surface = spec.Caller.Surface
+	}
+	r := &Run{
+		ID: "run_" + id.String(), m: m, spec: spec, began: time.Now(), engine: engineName,
+		limits: limitsOf(spec.Exec, spec.View.Script), done: make(chan struct{}),
+	}
+	r.stream = &stream{run: r.ID, live: spec.OnFrame}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background()) // a run outlives the request that started it
+	r.clocks = newClocks(m.tokens, r.limits.wall, func() {
+		r.cancel(fault.New(fault.TimeoutExceeded, "the run exceeded its limit of %s", r.limits.wall).
+			WithHint("give it more with --timeout, or script.timeout in the config; time spent waiting for a human does not count"))
+	})
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		r.clocks.stop()
+		r.cancel(nil)
+		return nil, fault.New(fault.DaemonUnavailable, "the daemon is stopping").WithHint("try again; the next command starts a new one")
+	}
+	m.live[r.ID] = r
+	m.work.Add(1)
+	m.mu.Unlock()
+	if m.o.Leases != nil {
+		m.o.Leases.RunStarted(r.ID)
+		r.release = append(r.release, func() { m.o.Leases.RunEnded(r.ID) })
+	}
+	if m.o.Sessions != nil {
+		r.release = append(r.release, m.o.Sessions.Ref(spec.Session.ID))
+	}
+	if m.o.History != nil {
+		m.o.History.RunStarted(history.Run{
+			ID: r.ID, Session: spec.Session.ID, Root: spec.Session.Root(), Surface: spec.Surface, Engine: engineName,
+			Cwd: r.cwd(), Code: spec.Exec.Code, Started: r.began,
+		})
+	}
+	r.event("start", r.Info(), 512)
+	m.o.Changed(r.Info())
+	return r, nil
+}
+
+func (r *Run) cwd() string {
+	switch {
+	case r.spec.Exec.Cwd != "":
+		return r.spec.Exec.Cwd
+	case r.spec.Caller != nil && r.spec.Caller.Dir != "":
+		return r.spec.Caller.Dir
+	default:
+		return r.spec.Session.Dir()
+	}
+}
+
+// execute runs the program to its end.
+func (r *Run) execute() {
+	r.finish(r.build(r.program()))
+}
+
+// program runs it on its engine; it always gives an outcome.
+func (r *Run) program() *engine.Outcome {
+	e := r.m.o.Engines[r.engine]
+	if e == nil {
+		return &engine.Outcome{Err: r.m.noEngine(r.engine)}
+	}
+	request := r.request()
+	return e.Run(r.ctx, engine.Program{
+		Source: r.spec.Exec.Code, Name: r.spec.Exec.Name, Args: r.spec.Exec.Args, Input: r.spec.Exec.Input,
+		Namespaces: r.namespaces(request),
+		Session:    engine.SessionInfo{ID: r.spec.Session.ID, Cwd: r.cwd(), RunID: r.ID},
+		Limits:     r.limits.engine,
+		Clock:      r.clocks,
+	}, &host{r: r, request: request})
+}
+
+func (m *Manager) noEngine(name string) *fault.Error {
+	var known []string
+	for n := range m.o.Engines {
+		known = append(known, n)
+	}
+	sort.Strings(known)
+	if why := m.o.Unavailable[name]; why != "" {
+		return fault.New(fault.EngineUnavailable, "engine %s is not available: %s", name, why).
+			WithHint("available here: %v", known)
+	}
+	return fault.New(fault.EngineUnavailable, "there is no engine %q", name).WithHint("available here: %v", known)
+}
+
+// finish settles the result; it pairs with open.
+func (r *Run) finish(result *proto.RunResult, status string) {
+	r.clocks.stop()
+	r.cancel(nil)
+	result.Timing = r.clocks.timing()
+	r.result, r.status = result, status
+	if r.m.o.History != nil {
+		kind := ""
+		if result.Error != nil {
+			kind = result.Error.Kind
+		}
+		text, err := json.Marshal(result)
+		if err != nil {
+			r.m.log.Error("result not kept", "run", r.ID, "error", err)
+		}
+		r.m.o.History.RunEnded(history.RunEnd{
+			ID: r.ID, Status: status, Kind: kind, Ended: time.Now(), Calls: len(result.Calls), Result: text,
+		})
+	}
+	if result.Error != nil {
+		r.event("error", result.Error, 512)
+	}
+	r.event("result", result, int(r.limits.output))
+	r.event("end", nil, 0)
+	r.m.mu.Lock()
+	delete(r.m.live, r.ID)
+	r.m.mu.Unlock()
+	for _, release := range r.release {
+		release()
+	}
+	close(r.done)
+	r.m.o.Changed(r.Info())
+	r.m.work.Done()
+}
+
+// Wait waits for the end and returns the result, which must not be changed.
+func (r *Run) Wait() *proto.RunResult {
+	<-r.done
+	return r.result
+}
+
+// Done is closed when the result is there.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Frames gives every frame of the run from the first on, to the end frame or
+// the end of ctx; see docs on slow readers at stream.read.
+func (r *Run) Frames(ctx context.Context) <-chan proto.Frame { return r.stream.read(ctx) }
+
+// Info is the row that lists of runs show.
+func (r *Run) Info() proto.Run {
+	out := proto.Run{
+		ID: r.ID, Session: r.spec.Session.ID, Status: "running", Surface: r.spec.Surface, Engine: r.engine,
+		Cwd: r.cwd(), Code: clip(r.spec.Exec.Code, codeHead), Started: r.began.UTC().Format(time.RFC3339Nano),
+		Waiting: r.clocks.waiting(),
+	}
+	select {
+	case <-r.done:
+		out.Status, out.Ended, out.Waiting = r.status, r.began.Add(time.Duration(r.result.Timing.Total*float64(time.Millisecond))).UTC().Format(time.RFC3339Nano), ""
+		if r.result.Error != nil {
+			out.Kind = r.result.Error.Kind
+		}
+		out.Calls = len(r.result.Calls)
+	default:
+		r.mu.Lock()
+		out.Calls = r.made
+		r.mu.Unlock()
+	}
+	return out
+}
+
+// codeHead is how much of a program a row shows.
+const codeHead = 200
+
+// event adds a frame.
+func (r *Run) event(kind string, data any, size int) { r.stream.add(kind, data, size) }
+
+// List shows the live runs, oldest first.
+func (m *Manager) List() []proto.Run {
+	m.mu.Lock()
+	runs := make([]*Run, 0, len(m.live))
+	for _, r := range m.live {
+		runs = append(runs, r)
+	}
+	m.mu.Unlock()
+	sort.Slice(runs, func(i, j int) bool { return runs[i].ID < runs[j].ID }) // ids grow with time
+	out := make([]proto.Run, len(runs))
+	for i, r := range runs {
+		out[i] = r.Info()
+	}
+	return out
+}
+
+// Get finds a live run.
+func (m *Manager) Get(id string) (*Run, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.live[id]
+	return r, ok
+}
+
+// Cancel ends a live run with that reason; NotFound when it is not running,
+// which a caller that only wants it gone may ignore.
+func (m *Manager) Cancel(id string, why *fault.Error) error {
+	r, ok := m.Get(id)
+	if !ok {
+		return fault.New(fault.NotFound, "run %s is not running", id).WithHint("tenon runs list shows live and finished runs")
+	}
+	r.cancel(why)
+	return nil
+}
+
+// SessionEnded cancels every run of a session, leaf or root.
+func (m *Manager) SessionEnded(id, why string) {
+	m.mu.Lock()
+	var ending []*Run
+	for _, r := range m.live {
+		if r.spec.Session.ID == id || r.spec.Session.Root() == id {
+			ending = append(ending, r)
+		}
+	}
+	m.mu.Unlock()
+	for _, r := range ending {
+		r.cancel(fault.New(fault.Cancelled, "the session ended: %s", why))
+	}
+}
+
+// Close cancels every run with that reason, refuses new ones, and waits for the
+// ends until ctx ends.
+func (m *Manager) Close(ctx context.Context, why *fault.Error) error {
+	m.mu.Lock()
+	m.closed = true
+	for _, r := range m.live {
+		r.cancel(why)
+	}
+	m.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { // it ends with the last run, which the cancel above has ended
+		m.work.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

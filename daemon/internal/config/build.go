@@ -13,6 +13,7 @@ type builder struct {
 	probes *probes
 	env    Env
 	home   string
+	owner  bool // the --config file counts as the user's own
 	held   bool
 
 	notes []Note
@@ -41,12 +42,12 @@ func (b *builder) build(dir, file string) (*View, error) {
 	if p.user != nil {
 		maps = append(maps, settingsOf(p.user.doc))
 		if file != "" && file != b.store.userFile(b.probes) {
-			b.keepToProject(p.user, maps[0], "a --config file")
+			b.restrict(p.user, maps[0], "a --config file")
 		}
 	}
 	if p.project != nil && trusted {
 		m := settingsOf(p.project.doc)
-		b.keepToProject(p.project, m, "a project's file")
+		b.restrict(p.project, m, "a project's file")
 		maps = append(maps, m)
 	}
 	s, err := mergeSettings(maps...)
@@ -189,12 +190,13 @@ func (b *builder) took(l *layer, bad *BadFile) {
 	}
 }
 
-// keepToProject drops what only the user's file may set, with a note each.
-func (b *builder) keepToProject(l *layer, m map[string]any, what string) {
+// restrict drops what only the user's file may set, with a note each.
+func (b *builder) restrict(l *layer, m map[string]any, what string) {
+	owner := b.owner && !l.source.project
 	for _, name := range sections {
 		key, _ := keyAt(name)
 		n := l.doc.get(name)
-		if n == nil || key.Place == Everywhere {
+		if n == nil || key.Place == Everywhere || owner && (name == "permissions" || name == "net") {
 			continue
 		}
 		if key.Place == UserOnly {
@@ -208,7 +210,7 @@ func (b *builder) keepToProject(l *layer, m map[string]any, what string) {
 		}
 	}
 	for _, r := range l.rules {
-		if r.Action == "allow" {
+		if r.Action == "allow" && !owner {
 			b.notes = append(b.notes, Note{File: l.source.file, Line: r.Origin.Line, Message: "rule " + r.Pattern + " is ignored: " + what + " may only tighten permissions"})
 		}
 	}
@@ -219,6 +221,13 @@ func (b *builder) keepToProject(l *layer, m map[string]any, what string) {
 func (b *builder) permissions(p *parts, file string, trusted bool) Permissions {
 	s := b.store
 	userLayer, userFile := p.user, s.userFile(b.probes)
+	if b.owner && file != userFile {
+		now := permissionsOf(p.user).complete()
+		if p.project != nil && trusted {
+			now = now.tightened(permissionsOf(p.project))
+		}
+		return now
+	}
 	if file != "" && file != userFile {
 		userLayer = nil
 		if userFile != "" {
@@ -310,6 +319,20 @@ func (s *Store) findUserFile(p *probes) (string, error) {
 		file = filepath.Join(resolveDir(dir), filepath.Base(file))
 	}
 	return file, err
+}
+
+// Defaults is the view of a machine without any config file, for when the
+// user's file cannot be read at all.
+func Defaults() *View {
+	v := &View{Servers: map[string]*Server{}, Permissions: Permissions{}.complete()}
+	s, err := mergeSettings()
+	if err != nil { // the table of keys is at fault; a test holds it
+		panic("config: " + err.Error())
+	}
+	v.Script, v.Daemon = s.script(), s.daemon()
+	v.Permissions.AskTimeout = s.Permissions.AskTimeout
+	v.Hash = hashOf(v)
+	return v
 }
 
 // Names lists the view's servers in order.

@@ -38,7 +38,10 @@ type Store struct {
 	rebuilt  map[string]bool // directories whose view came out new since the watcher last looked
 }
 
-type viewKey struct{ dir, file, home, xdg string }
+type viewKey struct {
+	dir, file, home, xdg string
+	owner                bool
+}
 
 type cachedView struct {
 	view   *View
@@ -98,7 +101,18 @@ func Open(o Options) (*Store, error) {
 // user's file (or --config) that is bad from the start is a ConfigError, a
 // project's or a host's is skipped with a note.
 func (s *Store) View(dir, file string, env Env) (*View, error) {
-	key := viewKey{dir: resolveDir(dir), home: s.homeOf(env), xdg: env["XDG_CONFIG_HOME"]}
+	return s.view(dir, file, env, false)
+}
+
+// OwnerView is View for a caller who is the user in person (caller class user,
+// never an agent): file then sets permissions and net as the user's file does,
+// instead of only tightening them. Without a file the two are the same.
+func (s *Store) OwnerView(dir, file string, env Env) (*View, error) {
+	return s.view(dir, file, env, file != "")
+}
+
+func (s *Store) view(dir, file string, env Env, owner bool) (*View, error) {
+	key := viewKey{dir: resolveDir(dir), home: s.homeOf(env), xdg: env["XDG_CONFIG_HOME"], owner: owner}
 	if file != "" {
 		key.file = resolveFile(file)
 	}
@@ -107,7 +121,7 @@ func (s *Store) View(dir, file string, env Env) (*View, error) {
 	if c := s.views[key]; c != nil && c.epoch == s.epoch && c.probes.unchanged() && (!c.held || s.attached()) {
 		return c.view, nil
 	}
-	b := &builder{store: s, probes: newProbes(), env: env, home: key.home}
+	b := &builder{store: s, probes: newProbes(), env: env, home: key.home, owner: owner}
 	v, err := b.build(key.dir, key.file)
 	if err != nil {
 		return nil, err

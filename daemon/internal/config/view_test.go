@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -203,6 +204,51 @@ func TestAConfigFlagStandsInForTheUsersFileAndOnlyTightens(t *testing.T) {
 	if len(rules) != 2 || rules[0].Pattern != "fs_*" || rules[0].Tighten || rules[1].Pattern != "git_*" || !rules[1].Tighten {
 		t.Errorf("rules: %+v", rules)
 	}
+	own, err := w.store.OwnerView(w.project, file, w.env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := own.Permissions
+	if p.Approval != "never" || p.Sandbox != "full" || len(p.Rules) != 2 || p.Rules[0].Action != "allow" || p.Rules[1].Tighten {
+		t.Errorf("for the user in person: %+v", p)
+	}
+	if own.Daemon.IdleExit != 10*time.Minute || !hasNote(own, "daemon is ignored") {
+		t.Errorf("daemon-wide settings of a --config file were taken: %+v", own.Notes)
+	}
 	_, err = w.store.View(w.project, filepath.Join(w.project, "missing.json"), w.env())
 	wantConfigError(t, err, "missing.json", "does not exist")
+}
+
+func TestDefaultsNeedNoFile(t *testing.T) {
+	w := newWorld(t)
+	d, v := Defaults(), w.view()
+	if d.Daemon != v.Daemon || d.Script != v.Script || !reflect.DeepEqual(d.Permissions, v.Permissions) {
+		t.Errorf("got %+v\nwant %+v", d, v)
+	}
+}
+
+// Every default of the reference can be read, and every key has its sentence.
+func TestTheReferenceIsSound(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range Reference() {
+		if seen[k.Path] || k.Doc == "" || k.Reload == "" || k.Place == "" || k.Type == "" {
+			t.Errorf("key %+v", k)
+		}
+		seen[k.Path] = true
+		n := &node{kind: stringNode, text: k.Default}
+		switch k.Type {
+		case TypeCount:
+			n.kind = numberNode
+		case TypeBool:
+			n.kind = boolNode
+		}
+		if k.Default != "" {
+			if err := checkScalar(n, &k, k.Path); err != nil {
+				t.Errorf("default of %s: %v", k.Path, err)
+			}
+		}
+		if parent := k.Path[:max(strings.LastIndexByte(k.Path, '.'), 0)]; parent != "" && !seen[parent] {
+			t.Errorf("%s stands before its section", k.Path)
+		}
+	}
 }

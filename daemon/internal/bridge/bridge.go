@@ -105,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller, err := s.o.Peers.FromHTTP(r)
-	if err == nil {
+	if err == nil && !isHost(caller.PID) {
 		err = caller.May(peer.Hello)
 	}
 	if err != nil {

@@ -295,8 +295,8 @@ func TestAPluginThatStopsReadingIsClosed(t *testing.T) {
 	defer cancel()
 	// Filled until sockets and queue hold no more: the plugin's reader is stuck
 	// because nobody takes the messages it read.
-	notice := proto.Notice{Level: "info", Message: strings.Repeat("x", 1<<20)}
-	for range queueLength + 100 {
+	notice := proto.Notice{Level: "info", Message: strings.Repeat("x", 64<<10)}
+	for range queueLength + 400 {
 		go func() { _ = c.Notice(ctx, notice) }()
 	}
 	eventually(t, "the connection is closed", func() bool { return len(b.server.Bridges()) == 0 })

@@ -3,8 +3,10 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +20,14 @@ import (
 	"tenon/proto"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("TENON_TEST_WAIT") != "" { // a process for others to look at
+		os.Stdout.WriteString(".")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patience bounds every wait of these tests; none takes nearly as long.
 const patience = 20 * time.Second
@@ -97,7 +106,8 @@ type plugin struct {
 
 	messages chan proto.RPCMessage // requests and notifications of the daemon
 	answers  chan proto.RPCMessage
-	closed   chan error // the reader's end
+	closed   chan error    // the reader's end
+	done     chan struct{} // the test ended
 }
 
 func hello() proto.Hello {
@@ -117,9 +127,12 @@ func (b *bench) dial() *plugin {
 		b.t.Fatal(err)
 	}
 	ws.SetReadLimit(MaxFrame)
-	p := &plugin{t: b.t, ws: ws, messages: make(chan proto.RPCMessage, 64), answers: make(chan proto.RPCMessage, 64), closed: make(chan error, 1)}
+	p := &plugin{t: b.t, ws: ws, messages: make(chan proto.RPCMessage, 64), answers: make(chan proto.RPCMessage, 64), closed: make(chan error, 1), done: make(chan struct{})}
 	go p.read()
-	b.t.Cleanup(func() { ws.CloseNow() })
+	b.t.Cleanup(func() {
+		close(p.done)
+		ws.CloseNow()
+	})
 	return p
 }
 
@@ -144,11 +157,15 @@ func (p *plugin) read() {
 			p.closed <- err
 			return
 		}
+		into := p.answers
 		if m.Method != "" {
-			p.messages <- m
-			continue
+			into = p.messages
 		}
-		p.answers <- m
+		select {
+		case into <- m:
+		case <-p.done:
+			return
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,9 @@ type wire interface {
 	// else 0. An error means that nothing was sent or will be; what fails
 	// later is reported through conn.settle.
 	send(b []byte, id int64) error
+	// deliver sends a message of the SDK's session and returns once the server
+	// has taken it, so that what follows cannot overtake it.
+	deliver(ctx context.Context, b []byte) error
 	// forget tells that nobody waits for the answer to request id any more.
 	forget(id int64)
 	// ready is told the negotiated version once initialization is over.
@@ -36,6 +40,17 @@ type wire interface {
 	// once, also when the connection broke by itself.
 	close(ctx context.Context) error
 }
+
+// unwired stands where a wire could not be made.
+type unwired struct{}
+
+func (unwired) send([]byte, int64) error              { return io.ErrClosedPipe }
+func (unwired) deliver(context.Context, []byte) error { return io.ErrClosedPipe }
+func (unwired) forget(int64)                          {}
+func (unwired) ready(string)                          {}
+func (unwired) pid() int                              { return 0 }
+func (unwired) stderr() string                        { return "" }
+func (unwired) close(context.Context) error           { return nil }
 
 // conn is a Conn over any wire.
 type conn struct {
@@ -74,6 +89,7 @@ func newConn(s Spec) *conn {
 		spec: s, limit: s.MaxMessage, mask: newMask(s.Secrets),
 		calls: map[int64]*pending{}, asking: map[string]context.CancelCauseFunc{},
 		done: make(chan struct{}), closed: make(chan struct{}),
+		wire: unwired{},
 	}
 	if c.limit <= 0 {
 		c.limit = DefaultMaxMessage
@@ -143,13 +159,17 @@ func (c *conn) Close(ctx context.Context) error {
 	c.closing.Do(func() {
 		c.fail(fault.New(fault.ServerUnavailable, "connection to server %s was closed", c.spec.Name))
 		c.closeErr = c.wire.close(ctx)
+		c.work.Wait()
+		// Only now, since a session may have been made meanwhile.
+		if link := c.sdk.Load(); link != nil {
+			link.close()
+		}
 		c.mu.Lock()
 		session := c.session
 		c.mu.Unlock()
 		if session != nil {
 			_ = session.Close() // its link is closed: it only ends its goroutines
 		}
-		c.work.Wait()
 		close(c.closed)
 	})
 	<-c.closed

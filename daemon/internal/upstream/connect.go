@@ -22,29 +22,36 @@ var errStartTimeout = errors.New("start timeout")
 // needed for stdio only. The connection must be closed, also after it broke.
 func Connect(ctx context.Context, rec *proctree.Record, s Spec) (Conn, error) {
 	c := newConn(s)
-	var err error
-	switch s.Kind {
-	case "stdio":
-		err = newStdio(c, rec)
-	default:
-		err = fault.New(fault.ConfigError, "server %s: unknown kind of transport %q", s.Name, s.Kind)
-	}
-	if err != nil {
-		c.cancel()
-		return nil, err
-	}
 	if s.StartTimeout > 0 {
 		c.listBy = time.Now().Add(s.StartTimeout)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, c.listBy, errStartTimeout)
 		defer cancel()
 	}
-	if err := c.shake(ctx); err != nil {
+	err := c.open(ctx, rec)
+	if err == nil {
+		err = c.shake(ctx)
+	}
+	if err != nil {
 		err = c.startError(ctx, err)
 		_ = c.Close(context.WithoutCancel(ctx)) // the failed start is what the caller needs to hear of
 		return nil, err
 	}
 	return c, nil
+}
+
+// open makes the wire.
+func (c *conn) open(ctx context.Context, rec *proctree.Record) error {
+	switch c.spec.Kind {
+	case "stdio":
+		return newStdio(c, rec)
+	case "http":
+		c.wire = newStreamable(c)
+		return nil
+	case "sse":
+		return newSSE(ctx, c)
+	}
+	return fault.New(fault.ConfigError, "server %s: unknown kind of transport %q", c.spec.Name, c.spec.Kind)
 }
 
 // Tools asks for every page. A cursor that comes again, or more pages than any

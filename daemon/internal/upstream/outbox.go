@@ -33,12 +33,9 @@ type outbox struct {
 	attempt func(fd uintptr) bool // made once, since a closure a call costs
 }
 
-func newOutbox(f *os.File) (*outbox, error) {
+func newOutbox(f *os.File) *outbox {
 	raw, err := f.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	o := &outbox{f: f, raw: raw}
+	o := &outbox{f: f, raw: raw, err: err}
 	o.idle.L = &o.mu
 	o.attempt = func(fd uintptr) bool {
 		for {
@@ -48,7 +45,7 @@ func newOutbox(f *os.File) (*outbox, error) {
 			}
 		}
 	}
-	return o, nil
+	return o
 }
 
 // send writes b or queues what the pipe does not take now. An error means that

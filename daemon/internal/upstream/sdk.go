@@ -93,6 +93,16 @@ func (l *sdkLink) overhear(r *jsonrpc.Response) {
 	l.negotiated, l.handshake = v.Version, r.Result
 }
 
+// unanswered ends a handshake whose answer cannot come any more.
+func (l *sdkLink) unanswered() {
+	l.mu.Lock()
+	over := l.handshake != nil || l.c.initialized.Load()
+	l.mu.Unlock()
+	if !over {
+		l.close()
+	}
+}
+
 func (l *sdkLink) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		l.mu.Lock()
@@ -115,7 +125,7 @@ func (l *sdkLink) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-func (l *sdkLink) Write(_ context.Context, m jsonrpc.Message) error {
+func (l *sdkLink) Write(ctx context.Context, m jsonrpc.Message) error {
 	l.mu.Lock()
 	closed := l.closed
 	if r, ok := m.(*jsonrpc.Request); ok {
@@ -140,7 +150,7 @@ func (l *sdkLink) Write(_ context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return l.c.wire.send(append(b, '\n'), 0)
+	return l.c.wire.deliver(ctx, append(b, '\n'))
 }
 
 // client makes the SDK's client for this connection: it declares what the raw

@@ -44,12 +44,8 @@ func newStdio(c *conn, rec *proctree.Record) error {
 	}
 	// Start made pipes, since we named no files.
 	w.stdout, w.errs = p.Stdout.(*os.File), p.Stderr.(*os.File)
-	w.out, err = newOutbox(p.Stdin.(*os.File))
+	w.out = newOutbox(p.Stdin.(*os.File))
 	c.wire = w
-	if err != nil {
-		_ = p.Stop(context.Background(), proctree.Steps{Stdin: time.Millisecond, Term: time.Millisecond})
-		return withFate(c.unavailable("server %s: no pipe: %w", s.Name, err), fateNotSent)
-	}
 	c.work.Go(w.read)
 	c.work.Go(func() {
 		defer close(w.quiet)
@@ -91,6 +87,8 @@ func (w *stdio) watch() {
 }
 
 func (w *stdio) send(b []byte, _ int64) error { return w.out.send(b) }
+
+func (w *stdio) deliver(_ context.Context, b []byte) error { return w.out.send(b) }
 
 func (w *stdio) forget(int64) {}
 

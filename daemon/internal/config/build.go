@@ -64,6 +64,9 @@ func (b *builder) build(dir, file string) (*View, error) {
 	if !trusted {
 		b.notes = append(b.notes, Note{File: firstFile(p), Message: "the project's configuration is not trusted: nothing of it is started; see its commands with tenon ls, then run tenon trust"})
 	}
+	for i := range b.notes { // names in them come from files that anybody may have written
+		b.notes[i].Message = visible(b.notes[i].Message)
+	}
 	v.Notes, v.Files = b.notes, b.files
 	v.Hash = hashOf(v)
 	return v, nil

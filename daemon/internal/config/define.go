@@ -39,7 +39,7 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 		env: env, fallback: v.fallback, home: v.homeOf(env), dir: filepath.Dir(s.Origin.File),
 		workspace: workspace, sessionDir: p.SessionDir,
 	}
-	d := &Definition{Server: s, Template: templateOf(s), BaseEnv: baseOf(env)}
+	d := &Definition{Server: s, Template: templateOf(s), BaseEnv: v.baseFor(env)}
 	if err := x.fields(s, d); err != nil {
 		return nil, err
 	}
@@ -48,11 +48,7 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 	}
 	d.ID = digest([]any{s.Kind, d.Command, d.Env, d.Cwd, d.URL, d.Headers})
 	if len(d.Command) > 0 {
-		path, ok := env["PATH"]
-		if !ok {
-			path = v.fallback["PATH"]
-		}
-		if d.Command[0], err = LookPath(d.Command[0], path, s.Origin.Base); err != nil {
+		if d.Command[0], err = LookPath(d.Command[0], d.BaseEnv["PATH"], s.Origin.Base); err != nil {
 			f := fault.From(err)
 			return nil, fault.New(fault.ConfigError, "server %s: command: %s", name, f.Message).WithHint("%s", f.Hint).At(name, "")
 		}
@@ -60,6 +56,22 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 	d.Personal = x.personal
 	d.Secrets = x.secretsOf(d)
 	return d, nil
+}
+
+// baseFor is the allow-listed part of the caller's environment. A caller that
+// sent none, and one without PATH or HOME, gets the daemon's: without them
+// hardly any server starts.
+func (v *View) baseFor(env Env) Env {
+	if len(env) == 0 {
+		return baseOf(v.fallback)
+	}
+	out := baseOf(env)
+	for _, name := range []string{"PATH", "HOME"} {
+		if value, ok := v.fallback[name]; ok && out[name] == "" {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // usable returns the server, or why it may not be used.

@@ -152,6 +152,11 @@ func TestCommandsAreFoundInTheCallersPath(t *testing.T) {
 	_, err = v.Define("a", w.env("PATH", "/usr/bin:relative:/bin"), Placeholders{})
 	wantConfigError(t, err, "server a", "fake not found", "/usr/bin, /bin")
 	again := w.program(filepath.Join(w.home, "other/fake"))
+	if d, err := v.Define("a", Env{"PATH": filepath.Dir(fake)}, Placeholders{}); err != nil || d.BaseEnv["PATH"] != filepath.Dir(fake) {
+		t.Errorf("got %v, %v", d, err)
+	}
+	_, err = v.Define("a", nil, Placeholders{}) // no environment was sent: the daemon's
+	wantConfigError(t, err, "looked in /nowhere")
 	second, err := v.Define("a", w.env("PATH", filepath.Dir(again)), Placeholders{})
 	if err != nil || second.ID != found.ID {
 		t.Errorf("where PATH finds the program changes the sharing key: %v, %v", second, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // Formats of files and entries, as Origin.Format names them.
@@ -134,8 +135,8 @@ func (l *layer) note(at place, server, format string, args ...any) {
 // checkName refuses names that could not be shown or typed.
 func checkName(m member) error {
 	const longest = 128
-	if m.name == "" || len(m.name) > longest || strings.ContainsFunc(m.name, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
-		return &placed{at: m.at, message: fmt.Sprintf("%q cannot be a server's name: 1 to %d bytes without control characters", m.name, longest)}
+	if m.name == "" || len(m.name) > longest || strings.ContainsFunc(m.name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return &placed{at: m.at, message: fmt.Sprintf("%q cannot be a server's name: 1 to %d bytes that all print", m.name, longest)}
 	}
 	return nil
 }

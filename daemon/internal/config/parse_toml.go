@@ -14,7 +14,7 @@ import (
 // parseTOML reads a TOML document. The values come from the ordinary decoder;
 // a second pass over the syntax gives each key its place.
 func parseTOML(doc []byte) (*node, error) {
-	if deep := strings.Count(string(doc), "[") - strings.Count(string(doc), "]"); deep > maxDepth {
+	if !shallow(doc) {
 		return nil, fmt.Errorf("nested too deeply: at most %d levels are read", maxDepth)
 	}
 	var values map[string]any
@@ -26,17 +26,40 @@ func parseTOML(doc []byte) (*node, error) {
 		}
 		return nil, err
 	}
-	return fromTOML(values, tomlPlaces(doc), ""), nil
+	return fromTOML(values, tomlPlaces(doc), "", 0)
 }
 
-func fromTOML(value any, places map[string]place, path string) *node {
+// shallow is a rough guard in front of a decoder that recurses without a limit
+// of its own: it counts brackets in strings and comments too, hence the room.
+func shallow(doc []byte) bool {
+	depth := 0
+	for _, c := range doc {
+		switch c {
+		case '[', '{':
+			if depth++; depth > 16*maxDepth {
+				return false
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return true
+}
+
+func fromTOML(value any, places map[string]place, path string, depth int) (*node, error) {
 	n := &node{at: places[path]}
+	if depth > maxDepth {
+		return nil, badAt(n, "nested too deeply: at most %d levels are read", maxDepth)
+	}
 	switch v := value.(type) {
 	case map[string]any:
 		n.kind = objectNode
 		for name, child := range v {
 			below := path + "\x00" + name
-			c := fromTOML(child, places, below)
+			c, err := fromTOML(child, places, below, depth+1)
+			if err != nil {
+				return nil, err
+			}
 			n.members = append(n.members, member{name, places[below], c})
 		}
 		// The decoder gives a map: order of writing comes back from the places.
@@ -50,7 +73,10 @@ func fromTOML(value any, places map[string]place, path string) *node {
 	case []any:
 		n.kind = arrayNode
 		for _, item := range v {
-			child := fromTOML(item, places, path)
+			child, err := fromTOML(item, places, path, depth+1)
+			if err != nil {
+				return nil, err
+			}
 			n.items = append(n.items, child)
 		}
 	case string:
@@ -64,7 +90,7 @@ func fromTOML(value any, places map[string]place, path string) *node {
 	default: // dates and times: no setting is one
 		n.kind, n.text = stringNode, fmt.Sprint(v)
 	}
-	return n
+	return n, nil
 }
 
 // tomlPlaces maps each key's path (parts joined by NUL) to where it is first

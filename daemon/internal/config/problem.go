@@ -54,7 +54,7 @@ func badFile(file string, err error) *BadFile {
 	}
 	var p *placed
 	if errors.As(err, &p) {
-		return &BadFile{File: file, Line: p.at.line, Column: p.at.column, Message: p.message, Hint: p.hint}
+		return &BadFile{File: file, Line: p.at.line, Column: p.at.column, Message: visible(p.message), Hint: visible(p.hint)}
 	}
-	return &BadFile{File: file, Message: err.Error()}
+	return &BadFile{File: file, Message: visible(err.Error())}
 }

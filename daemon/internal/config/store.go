@@ -61,6 +61,9 @@ type fileState struct {
 // maxViews bounds the cache; views are cheap to build again.
 const maxViews = 256
 
+// maxFiles bounds what is kept of files.
+const maxFiles = 4 * maxViews
+
 // Open makes a Store. It reads the trust file and nothing else.
 func Open(o Options) (*Store, error) {
 	if o.Log == nil {
@@ -112,6 +115,9 @@ func (s *Store) OwnerView(dir, file string, env Env) (*View, error) {
 }
 
 func (s *Store) view(dir, file string, env Env, owner bool) (*View, error) {
+	if dir == "" {
+		return nil, fault.New(fault.UsageError, "no directory is given")
+	}
 	key := viewKey{dir: resolveDir(dir), home: s.homeOf(env), xdg: env["XDG_CONFIG_HOME"], owner: owner}
 	if file != "" {
 		key.file = resolveFile(file)
@@ -134,12 +140,20 @@ func (s *Store) view(dir, file string, env Env, owner bool) (*View, error) {
 	if len(s.views) >= maxViews {
 		clear(s.views)
 	}
+	if len(s.files) >= maxFiles {
+		clear(s.files) // with the last good contents; all are read again
+	}
 	s.views[key] = &cachedView{view: v, probes: b.probes, epoch: s.epoch, held: b.held}
+	s.nudge()
+	return v, nil
+}
+
+// nudge makes the watcher look at the views again.
+func (s *Store) nudge() {
 	select {
 	case s.touched <- struct{}{}:
 	default:
 	}
-	return v, nil
 }
 
 func (s *Store) attached() bool { return s.o.Attached != nil && s.o.Attached() }

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"tenon/daemon/internal/fault"
 )
@@ -47,7 +49,7 @@ func trustItems(project *layer, hosts []*layer) []TrustItem {
 		}
 		if n := project.doc.get("script"); n != nil && len(n.members) > 0 {
 			text, _ := json.Marshal(n.plain())
-			items = append(items, TrustItem{Kind: "script", Name: "script", File: file, Shown: string(text), digest: digest([]string{"script", file, string(text)})})
+			items = append(items, TrustItem{Kind: "script", Name: "script", File: file, Shown: visible(string(text)), digest: digest([]string{"script", file, string(text)})})
 		}
 	}
 	for _, l := range layers {
@@ -75,19 +77,36 @@ func reverts(tools map[string]ToolOptions) map[string]string {
 }
 
 // Shown is the command line or address as written, for people: variables stay
-// names. Values of env and headers are never part of it.
+// names. Values of env and headers are never part of it. What a terminal would
+// not show as it is (escape sequences, direction marks) is written out, so that
+// nobody trusts a command that hides a part of itself.
 func (s *Server) Shown() string {
 	if s.URL != "" {
-		return s.URL
+		return visible(s.URL)
 	}
 	words := make([]string, len(s.Command))
 	for i, w := range s.Command {
+		w = visible(w)
 		if w == "" || strings.ContainsAny(w, " \t\n\"'\\;&|<>()*?#~`") {
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 		words[i] = w
 	}
 	return strings.Join(words, " ")
+}
+
+// visible writes out every character that does not print, blanks excepted.
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		out.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return out.String()
 }
 
 // trustFile is the list of trusted items, by project root and file.
@@ -245,7 +264,7 @@ func (s *Store) TrustSeen(dir, digest string) (*TrustResult, error) {
 		return nil, fault.New(fault.ConfigError, "trust of %s cannot be kept: %w", r.Root, err)
 	}
 	r.Trusted, r.Changed = true, true
-	s.epoch++
+	s.outdate()
 	return r, nil
 }
 
@@ -270,6 +289,13 @@ func (s *Store) TrustConfig() (changed bool, err error) {
 	now := permissionsOf(l).complete()
 	changed = s.accepted != nil && s.accepted.loosens(now)
 	s.accepted = &now
-	s.epoch++
+	s.outdate()
 	return changed, nil
+}
+
+// outdate makes every cached view be built anew and wakes the watcher, which
+// reports it as a change. Called with s.mu held.
+func (s *Store) outdate() {
+	s.epoch++
+	s.nudge()
 }

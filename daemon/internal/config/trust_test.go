@@ -92,6 +92,23 @@ func TestAProjectStartsNothingUntilItIsTrusted(t *testing.T) {
 	trusted("changed back")
 }
 
+func TestAHiddenPartOfACommandIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.projectConfig(`{"servers": {"a": {"command": ["sh", "-c", "evil\u001b[2K\rls \u202edlrow\n"]}}}`)
+	st, err := w.store.Status(w.project)
+	if err != nil || st.Items[0].Shown != `sh -c 'evil\x1b[2K\rls \u202edlrow\n'` {
+		t.Errorf("shown %q, %v", st.Items[0].Shown, err)
+	}
+	w.projectConfig(`{"servers": {"a\u202e": {"command": "sh"}}}`)
+	if v := w.view(); !hasNote(v, "cannot be a server's name") {
+		t.Errorf("notes: %+v", v.Notes)
+	}
+	w.projectConfig(`{"servers": {"a\u001b[2K": {"command": 5}}}`)
+	if v := w.view(); !hasNote(v, `servers.a\x1b[2K.command`) {
+		t.Errorf("notes: %+v", v.Notes)
+	}
+}
+
 func TestTheTrustFileIsPrivateAndADamagedOneTrustsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.projectConfig(projectDoc)
@@ -237,6 +254,13 @@ func TestWatchReportsEditsAlsoByRenameAndInNewFolders(t *testing.T) {
 	w.write(file, `{"servers": {"seen": {"command": "sh"}}}`)
 	w.view()
 	await("seen by a call first", "seen")
+	if _, err := w.store.Trust(w.project); err != nil {
+		t.Fatal(err)
+	}
+	await("trust given", "new")
+	if w.view().Untrusted {
+		t.Error("still untrusted")
+	}
 	cancel()
 	for range changes {
 	}

@@ -107,6 +107,35 @@ func TestTwoConfigFilesAreAnErrorThatNamesBoth(t *testing.T) {
 	wantConfigError(t, err, "config.jsonc", "config.yaml")
 }
 
+func TestASecondConfigFileBesideAGoodOneKeepsTheGoodOne(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.home, ".config/tenon/config.yaml"), "servers: {a: {command: sh}}\n")
+	w.view()
+	file := w.user(`{"servers": {"b": {"command": "sh"}}}`)
+	if v := w.view(); v.Servers["a"] == nil || v.Servers["b"] != nil || !hasNote(v, "config.jsonc", "config.yaml") {
+		t.Errorf("%v %+v", v.Names(), v.Notes)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if v := w.view(); v.Servers["a"] == nil || len(v.Notes) != 0 {
+		t.Errorf("%v %+v", v.Names(), v.Notes)
+	}
+}
+
+func TestDeepNestingIsRefusedInEveryFormat(t *testing.T) {
+	const n = 200_000
+	for ext, doc := range map[string]string{
+		".jsonc": strings.Repeat("[", n) + strings.Repeat("]", n),
+		".yaml":  strings.Repeat("[", n) + strings.Repeat("]", n),
+		".toml":  "a = " + strings.Repeat("[", n) + strings.Repeat("]", n),
+	} {
+		if _, err := parse("config"+ext, []byte(doc)); err == nil {
+			t.Errorf("%s: no error", ext)
+		}
+	}
+}
+
 // R-33: comments load; a later mistake keeps the last good configuration.
 func TestABadEditKeepsTheLastGoodViewAndSaysWhere(t *testing.T) {
 	w := newWorld(t)

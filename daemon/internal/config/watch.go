@@ -128,7 +128,7 @@ func (s *Store) stale(files map[string]bool) Change {
 	dirs, changed := s.rebuilt, map[string]bool{}
 	s.rebuilt = map[string]bool{}
 	for key, c := range s.views {
-		if c.probes.unchanged() {
+		if c.epoch == s.epoch && c.probes.unchanged() {
 			continue
 		}
 		dirs[key.dir] = true

@@ -207,6 +207,10 @@ type learnt struct {
 // learnLocked takes over what the host tells, and makes the session attached.
 func (m *Manager) learnLocked(s *Session, b Bridge, l learnt) {
 	before := s.facts.Load()
+	if m.belowLocked(l.parent, s.ID) {
+		m.log.Warn("a session cannot be below its own child; its parent is ignored", "session", s.ID, "parent", l.parent)
+		l.parent = ""
+	}
 	if l.env == nil {
 		if e, ok := b.(interface{ Env() map[string]string }); ok {
 			l.env = e.Env() // the host's own, from its hello
@@ -237,6 +241,21 @@ func or(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// belowLocked reports whether id is top itself or somewhere below it.
+func (m *Manager) belowLocked(id, top string) bool {
+	for depth := 0; depth < maxDepth && id != ""; depth++ {
+		if id == top {
+			return true
+		}
+		at := m.sessions[id]
+		if at == nil {
+			return false
+		}
+		id = at.Parent()
+	}
+	return false
 }
 
 // rerootLocked works out every session's root anew, for a parent that has been

@@ -40,17 +40,7 @@ func (m *Manager) familyLocked(s *Session, depth int) []*Session {
 func (s *Session) Contains(id string) bool {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
-	for depth := 0; depth < maxDepth && id != ""; depth++ {
-		if id == s.ID {
-			return true
-		}
-		at := s.m.sessions[id]
-		if at == nil {
-			return false
-		}
-		id = at.Parent()
-	}
-	return false
+	return s.m.belowLocked(id, s.ID)
 }
 
 // endAll takes sessions out and tells of it, each exactly once.

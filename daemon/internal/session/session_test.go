@@ -1,0 +1,687 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/session"
+	"tenon/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bridge is a plugin in memory.
+type bridge struct {
+	id      string
+	pid     int
+	host    string
+	known   map[string]proto.Resolved
+	silent  bool // never answers Resolve
+	mu      sync.Mutex
+	asked   []string
+	notices []string
+}
+
+func (b *bridge) ID() string        { return b.id }
+func (b *bridge) PID() int          { return b.pid }
+func (b *bridge) Host() string      { return b.host }
+func (b *bridge) Interactive() bool { return true }
+func (b *bridge) Directory() string { return "/project" }
+func (b *bridge) Event(proto.Frame) {}
+
+func (b *bridge) Env() map[string]string { return map[string]string{"PATH": "/host/bin"} }
+
+func (b *bridge) Ask(context.Context, proto.Ask) (proto.AskReply, error) {
+	return proto.AskReply{}, errors.New("not used")
+}
+
+func (b *bridge) Notice(_ context.Context, n proto.Notice) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notices = append(b.notices, n.Message)
+	return nil
+}
+
+func (b *bridge) Resolve(ctx context.Context, id string) (proto.Resolved, error) {
+	b.mu.Lock()
+	b.asked = append(b.asked, id)
+	b.mu.Unlock()
+	if b.silent {
+		<-ctx.Done()
+		return proto.Resolved{}, ctx.Err()
+	}
+	return b.known[id], nil
+}
+
+func (b *bridge) questions() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.asked)
+}
+
+// world is a manager with a clock and a table of processes moved by hand.
+type world struct {
+	*session.Manager
+	t   *testing.T
+	dir string
+
+	mu    sync.Mutex
+	now   time.Time
+	procs map[int]string
+	ended []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), now: time.Now(), procs: map[int]string{1: "a", 2: "b", 3: "c"}}
+	w.open()
+	return w
+}
+
+// open starts the manager, as a restarted daemon does.
+func (w *world) open() {
+	w.t.Helper()
+	m, err := session.New(session.Options{RuntimeDir: w.dir, Now: w.time, StartTime: w.start})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(m.Close)
+	w.Manager = m
+	m.OnEnd(func(id, _ string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ended = append(w.ended, id)
+	})
+}
+
+func (w *world) restart() {
+	w.Close()
+	w.open()
+}
+
+func (w *world) time() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	w.now = w.now.Add(d)
+	w.mu.Unlock()
+	w.Sweep()
+}
+
+func (w *world) start(pid int) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, ok := w.procs[pid]; ok {
+		return s, nil
+	}
+	return "", os.ErrNotExist
+}
+
+func (w *world) exits(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.procs, pid)
+}
+
+func (w *world) endings() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.ended)
+}
+
+func (w *world) bridge(id string, pid int) *bridge {
+	w.t.Helper()
+	b := &bridge{id: id, pid: pid, host: "opencode-v1", known: map[string]proto.Resolved{}}
+	if _, err := w.AddBridge(b); err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+func (w *world) attach(b session.Bridge, a proto.Attach) (*session.Session, string) {
+	w.t.Helper()
+	s, ticket, err := w.Attach(context.Background(), b, a)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s, ticket
+}
+
+func (w *world) lives(id string) bool {
+	_, ok := w.Get(id)
+	return ok
+}
+
+func TestAttachIsIdempotentAndAttachesTheTree(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	parent, _ := w.attach(b, proto.Attach{Session: "P", Directory: "/d", Env: map[string]string{"A": "1"}})
+	again, ticket := w.attach(b, proto.Attach{Session: "P", Directory: "/d", Env: map[string]string{"A": "2"}})
+	if parent != again || len(again.Bridges()) != 1 {
+		t.Error("attached twice")
+	}
+	if parent.Env()["A"] != "1" {
+		t.Error("the environment is pinned at the first attach")
+	}
+	if k, err := w.Verify(ticket); err != nil || k.ID != "P" || k.Kind != session.SessionTicket {
+		t.Errorf("ticket %+v, %v", k, err)
+	}
+	child, _ := w.attach(b, proto.Attach{Session: "C", Parent: "P", Directory: "/d/sub"})
+	grandchild, _ := w.attach(b, proto.Attach{Session: "G", Parent: "C"})
+	if child.Root() != "P" || grandchild.Root() != "P" || child.Dir() != "/d/sub" {
+		t.Errorf("roots %s, %s; dir %s", child.Root(), grandchild.Root(), child.Dir())
+	}
+	if !parent.Contains("G") || child.Contains("P") {
+		t.Error("Contains looks down only")
+	}
+	if child.Env()["PATH"] != "/host/bin" {
+		t.Error("without one of its own, a session has its host's environment")
+	}
+}
+
+func TestAnUnknownParentIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	b.known["P"] = proto.Resolved{Known: true, Session: "P", Parent: "R", Directory: "/p"}
+	b.known["R"] = proto.Resolved{Known: true, Session: "R", Directory: "/r"}
+	c, _ := w.attach(b, proto.Attach{Session: "C", Parent: "P"})
+	if c.Root() != "R" {
+		t.Errorf("root %s", c.Root())
+	}
+	if p, ok := w.Get("P"); !ok || p.State() != session.Attached || p.Dir() != "/p" {
+		t.Error("the parent is not there")
+	}
+}
+
+func TestAParentLearntLateChangesTheRootAndIsShown(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	c, _ := w.attach(b, proto.Attach{Session: "C"})
+	if c.Root() != "C" {
+		t.Fatal(c.Root())
+	}
+	w.attach(b, proto.Attach{Session: "P"})
+	w.attach(b, proto.Attach{Session: "C", Parent: "P"})
+	if c.Root() != "P" || !strings.Contains(c.Info().Note, "late") {
+		t.Errorf("root %s, note %q", c.Root(), c.Info().Note)
+	}
+}
+
+func TestACircleOfParentsIsRefused(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	w.attach(b, proto.Attach{Session: "A", Parent: "A"})
+	w.attach(b, proto.Attach{Session: "B", Parent: "A"})
+	a, _ := w.attach(b, proto.Attach{Session: "A", Parent: "B"})
+	if a.Parent() != "" {
+		t.Errorf("A is below its own child %s", a.Parent())
+	}
+}
+
+func TestAProvisionalSessionIsResolvedOnceForAll(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	b.known["C"] = proto.Resolved{Known: true, Session: "C", Parent: "P", Directory: "/c", Agent: "build", Rules: &proto.RuleList{Confirmed: true}}
+	b.known["P"] = proto.Resolved{Known: true, Session: "P"}
+	s, err := w.Provisional("C", "opencode-v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if err := w.Ensure(context.Background(), s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if s.State() != session.Attached || s.Root() != "P" || s.Dir() != "/c" || s.Agent() != "build" || s.Rules() == nil {
+		t.Errorf("%+v", s.Info())
+	}
+	if b.questions() != 2 {
+		t.Errorf("%d questions, want one for it and one for its parent", b.questions())
+	}
+}
+
+func TestAProvisionalSessionThatNoHostConfirmsFailsClosed(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	silent := w.bridge("b2", 2)
+	silent.silent = true
+	s, err := w.Provisional("X", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	err = w.Ensure(context.Background(), s)
+	if fault.KindOf(err) != fault.PermissionDenied {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{`"X"`, "process 1", "does not know it", "process 2", "did not answer"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err.Error(), want)
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+	b.known["X"] = proto.Resolved{Known: true, Session: "X"}
+	if err := w.Ensure(context.Background(), s); err != nil {
+		t.Errorf("asked again: %v", err)
+	}
+}
+
+func TestWithoutABridgeAProvisionalSessionIsItsOwnRoot(t *testing.T) {
+	w := newWorld(t)
+	s, err := w.Provisional("X", "opencode-v1", "/d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Ensure(context.Background(), s); err != nil || s.Root() != "X" {
+		t.Errorf("root %s, %v", s.Root(), err)
+	}
+}
+
+func TestALostBridgeLeavesItsSessionsTheirGrace(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	s, _ := w.attach(b, proto.Attach{Session: "S", Rules: &proto.RuleList{Confirmed: true}})
+	w.pass(time.Hour)
+	if !w.lives("S") {
+		t.Fatal("an attached session ended")
+	}
+	w.RemoveBridge(b, "connection lost")
+	if s.Rules().Confirmed {
+		t.Error("rules are confirmed by nobody now")
+	}
+	w.pass(session.DefaultGrace - time.Second)
+	if !w.lives("S") {
+		t.Fatal("ended within its grace")
+	}
+	reloaded := w.bridge("b2", 1)
+	if again, _ := w.attach(reloaded, proto.Attach{Session: "S"}); again != s {
+		t.Fatal("a hot reload made another session")
+	}
+	w.pass(time.Hour)
+	w.RemoveBridge(reloaded, "connection lost")
+	w.pass(session.DefaultGrace)
+	if w.lives("S") {
+		t.Fatal("it outlived its grace")
+	}
+	<-s.Ended()
+}
+
+func TestAReferredSessionOutlivesItsGrace(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	w.attach(b, proto.Attach{Session: "S"})
+	release := w.Ref("S")
+	w.RemoveBridge(b, "connection lost")
+	w.pass(time.Hour)
+	if !w.lives("S") || w.Referenced() != 1 {
+		t.Fatal("a run refers to it")
+	}
+	release()
+	release()
+	w.pass(session.DefaultGrace)
+	if w.lives("S") || w.Referenced() != 0 {
+		t.Fatal("it outlived its grace")
+	}
+}
+
+func TestAParentLivesWhileAChildDoes(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	w.attach(b, proto.Attach{Session: "P"})
+	w.attach(b, proto.Attach{Session: "C", Parent: "P"})
+	if err := w.Detach(b, proto.Detach{Session: "P"}); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(time.Hour)
+	if !w.lives("P") {
+		t.Fatal("P ended before its child")
+	}
+	if err := w.Detach(b, proto.Detach{Session: "C"}); err != nil {
+		t.Fatal(err)
+	}
+	if !w.lives("C") {
+		t.Fatal("C has no grace")
+	}
+	w.pass(session.DefaultGrace)
+	w.pass(session.DefaultGrace)
+	if got := strings.Join(w.endings(), " "); got != "C P" {
+		t.Errorf("ended: %s", got)
+	}
+}
+
+func TestADeletedSessionEndsAtOnceWithItsChildren(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	w.attach(b, proto.Attach{Session: "P"})
+	_, ticket := w.attach(b, proto.Attach{Session: "C", Parent: "P"})
+	if err := w.Detach(b, proto.Detach{Session: "P", Deleted: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(w.endings(), " "); got != "C P" {
+		t.Errorf("ended: %s", got)
+	}
+	if _, err := w.Verify(ticket); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("the ticket of an ended session: %v", err)
+	}
+	if err := w.Detach(b, proto.Detach{Session: "P", Deleted: true}); err != nil {
+		t.Errorf("detaching twice: %v", err)
+	}
+}
+
+func TestASessionOfALivingProcessIsTakenOverOnlyWithItsTicket(t *testing.T) {
+	w := newWorld(t)
+	mine, other := w.bridge("b1", 1), w.bridge("b2", 2)
+	_, ticket := w.attach(mine, proto.Attach{Session: "S", Env: map[string]string{"A": "1"}})
+	try := func(ticket string) error {
+		_, _, err := w.AttachWithTicket(context.Background(), other, proto.Attach{Session: "S", Env: map[string]string{"A": "2"}}, ticket)
+		return err
+	}
+	if err := try(""); fault.KindOf(err) != fault.PermissionDenied || !strings.Contains(err.Error(), "process 1") {
+		t.Fatalf("with the bridge up: %v", err)
+	}
+	if err := w.SetRules(other, "S", proto.RuleList{}); fault.KindOf(err) != fault.PermissionDenied {
+		t.Fatalf("rules: %v", err)
+	}
+	if err := w.Detach(other, proto.Detach{Session: "S", Deleted: true}); fault.KindOf(err) != fault.PermissionDenied {
+		t.Fatalf("detach: %v", err)
+	}
+	w.RemoveBridge(mine, "connection lost")
+	if err := try(""); fault.KindOf(err) != fault.PermissionDenied {
+		t.Fatalf("in the grace of a living process: %v", err)
+	}
+	if err := try(ticket + "x"); fault.KindOf(err) != fault.PermissionDenied {
+		t.Fatalf("with a forged ticket: %v", err)
+	}
+	if err := try(ticket); err != nil {
+		t.Fatalf("with the ticket: %v", err)
+	}
+	if s, _ := w.Get("S"); s.Env()["A"] != "2" {
+		t.Error("the environment is pinned anew by the new owner")
+	}
+}
+
+func TestASessionOfADeadProcessMayBeContinuedByAnother(t *testing.T) {
+	w := newWorld(t)
+	mine := w.bridge("b1", 1)
+	w.attach(mine, proto.Attach{Session: "S"})
+	w.RemoveBridge(mine, "connection lost")
+	w.exits(1)
+	w.attach(w.bridge("b2", 2), proto.Attach{Session: "S"})
+}
+
+func TestABridgeThatIsNotRegisteredAttachesNothing(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	w.RemoveBridge(b, "closed")
+	if _, _, err := w.Attach(context.Background(), b, proto.Attach{Session: "S"}); fault.KindOf(err) != fault.PermissionDenied {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestOddIDsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	for _, id := range []string{"", "a\nb", "a\x1b[31m", strings.Repeat("x", 300), "\xff"} {
+		if _, _, err := w.Attach(context.Background(), b, proto.Attach{Session: id}); fault.KindOf(err) != fault.UsageError {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if _, err := w.Named("dir:abc", "", nil); fault.KindOf(err) != fault.UsageError {
+		t.Errorf("a directory's id as a name: %v", err)
+	}
+}
+
+func TestNamedSessionsLiveUntilIdleAndJoinAttachedOnes(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	attached, _ := w.attach(b, proto.Attach{Session: "S"})
+	if s, err := w.Named("S", "/d", nil); err != nil || s != attached {
+		t.Errorf("joining: %v", err)
+	}
+	named, err := w.Named("work", "/d", config.Env{"A": "1"})
+	if err != nil || named.State() != session.Named || named.Dir() != "/d" {
+		t.Fatalf("%+v, %v", named, err)
+	}
+	w.Ref("work")()
+	w.pass(session.DefaultIdle - time.Second)
+	w.Ref("work")()
+	w.pass(session.DefaultIdle - time.Second)
+	if !w.lives("work") {
+		t.Fatal("it was used")
+	}
+	w.pass(time.Second)
+	if w.lives("work") {
+		t.Fatal("it outlived its idle limit")
+	}
+}
+
+func TestEphemeralSessionsEndWithTheirCommandAndConnectionsAfterTheGrace(t *testing.T) {
+	w := newWorld(t)
+	cli, mcp := w.Ephemeral("cli", "/d", nil), w.Ephemeral("mcp", "/d", nil)
+	if cli.ID == mcp.ID {
+		t.Fatal("one id for two")
+	}
+	a, b, c := w.Ref(cli.ID), w.Ref(cli.ID), w.Ref(mcp.ID)
+	a()
+	c()
+	if !w.lives(cli.ID) {
+		t.Fatal("ended with a reference left")
+	}
+	b()
+	if w.lives(cli.ID) || !w.lives(mcp.ID) {
+		t.Fatal("a command ends at once, a connection after its grace")
+	}
+	w.pass(session.DefaultGrace)
+	if w.lives(mcp.ID) {
+		t.Fatal("it outlived its grace")
+	}
+}
+
+func TestADirectorysTerminalsShareASessionAndItsTicketOutlivesIt(t *testing.T) {
+	w := newWorld(t)
+	s, ticket, err := w.Directory("/project", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := w.Directory("/project", nil)
+	if err != nil || again != s || s.State() != session.Directory || s.Info().Note == "" {
+		t.Fatalf("%+v, %v", s.Info(), err)
+	}
+	w.pass(session.DefaultIdle)
+	if w.lives(s.ID) {
+		t.Fatal("it outlived its idle limit")
+	}
+	k, err := w.Verify(ticket)
+	if err != nil || k.Kind != session.DirectoryTicket {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	if back, err := w.FromTicket(k, "/project", nil); err != nil || back.ID != s.ID || back.Dir() != "/project" {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestListShowsTreeAndEnds(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	w.attach(b, proto.Attach{Session: "P", Title: "work", Agent: "build"})
+	w.pass(time.Second)
+	w.attach(b, proto.Attach{Session: "C", Parent: "P"})
+	if err := w.Detach(b, proto.Detach{Session: "C"}); err != nil {
+		t.Fatal(err)
+	}
+	rows := w.List()
+	if len(rows) != 2 || rows[0].ID != "P" || rows[0].Children[0] != "C" || rows[0].EndsAt != "" || rows[1].EndsAt == "" {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestNoticesReachTheSessionsBridges(t *testing.T) {
+	w := newWorld(t)
+	b, other := w.bridge("b1", 1), w.bridge("b2", 2)
+	w.attach(b, proto.Attach{Session: "S"})
+	w.Notify(context.Background(), proto.Notice{Message: "one", Session: "S"})
+	w.Notify(context.Background(), proto.Notice{Message: "all"})
+	if got := fmt.Sprint(b.notices, other.notices); got != "[one all] [all]" {
+		t.Error(got)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for k := range 50 {
+				b := &bridge{id: fmt.Sprintf("b%d-%d", n, k), pid: 1, host: "opencode-v1"}
+				if _, err := w.AddBridge(b); err != nil {
+					t.Error(err)
+				}
+				id := fmt.Sprintf("S%d", k%5)
+				s, _, err := w.Attach(context.Background(), b, proto.Attach{Session: id, Parent: fmt.Sprintf("S%d", (k+1)%5)})
+				if err == nil {
+					release := w.Ref(id)
+					_, _, _ = s.Root(), s.Info(), w.List()
+					release()
+				}
+				w.Sweep()
+				if k%10 == 0 {
+					_ = w.End(id, "test") // another may have ended it
+				}
+				w.RemoveBridge(b, "test")
+			}
+		})
+	}
+	wg.Wait()
+	w.pass(time.Hour)
+	w.pass(time.Hour)
+	for range 10 {
+		w.pass(time.Hour) // a parent ends after its children
+	}
+	for _, s := range w.List() {
+		t.Errorf("%s is left over", s.ID)
+	}
+	seen := map[string]int{}
+	for _, id := range w.endings() {
+		seen[id]++
+	}
+	if len(seen) == 0 {
+		t.Error("nothing ever ended")
+	}
+}
+
+func TestTicketsSurviveARestartAndEndedOnesStayRefused(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	_, live := w.attach(b, proto.Attach{Session: "S"})
+	_, dead := w.attach(b, proto.Attach{Session: "D"})
+	w.pass(time.Second)
+	if err := w.End("D", "test"); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	k, err := w.Verify(live)
+	if err != nil || k.ID != "S" {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	if s, err := w.FromTicket(k, "/d", nil); err != nil || s.ID != "S" || s.State() != session.Provisional {
+		t.Fatalf("%v", err)
+	}
+	if _, err := w.Verify(dead); fault.KindOf(err) != fault.Unauthorized {
+		t.Fatalf("an ended session's ticket after a restart: %v", err)
+	}
+	w.pass(time.Second)
+	b = w.bridge("b1", 1)
+	_, fresh := w.attach(b, proto.Attach{Session: "D"})
+	if _, err := w.Verify(fresh); err != nil {
+		t.Fatalf("attached anew: %v", err)
+	}
+	if _, err := w.Verify(dead); err == nil {
+		t.Fatal("the old ticket is back")
+	}
+}
+
+func TestForgedAndExpiredTicketsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	ticket := w.Issue(session.SessionTicket, "S", 0)
+	for n := range len(ticket) {
+		c := byte('A')
+		if ticket[n] == c {
+			c = 'B'
+		}
+		forged := ticket[:n] + string(c) + ticket[n+1:]
+		if k, err := w.Verify(forged); err == nil && n < len(ticket)-1 {
+			t.Fatalf("changed at %d: %+v", n, k)
+		}
+	}
+	for _, bad := range []string{"", ".", "tn1", strings.Repeat("x", 100_000), ticket + ".", "tn1.session.UQ...."} {
+		if _, err := w.Verify(bad); fault.KindOf(err) != fault.Unauthorized {
+			t.Errorf("%.20q: %v", bad, err)
+		}
+	}
+	run, err := w.Verify(w.IssueRun("S", "r1", time.Minute))
+	if err != nil || run.Run != "r1" || run.Kind != session.RunTicket {
+		t.Errorf("%+v, %v", run, err)
+	}
+	w.pass(session.DefaultTicketTTL)
+	if _, err := w.Verify(ticket); fault.KindOf(err) != fault.Unauthorized || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("expired: %v", err)
+	}
+}
+
+func TestTheKeyIsPrivateAndADoubtfulOneIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.dir, "tickets.key")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info.Mode(), err)
+	}
+	ticket := w.Issue(session.SessionTicket, "S", 0)
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	if _, err := w.Verify(ticket); err == nil {
+		t.Error("a key that others could read is still believed")
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+func FuzzVerifyNeverPanicsAndBelievesNothing(f *testing.F) {
+	m, err := session.New(session.Options{RuntimeDir: f.TempDir()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(m.Close)
+	good := m.Issue(session.SessionTicket, "S", 0)
+	f.Add("tn1.session.Uw..a.b.c")
+	f.Add(good[:len(good)-2])
+	f.Fuzz(func(t *testing.T, text string) {
+		if k, err := m.Verify(text); err == nil && !strings.HasPrefix(text, good[:strings.LastIndexByte(good, '.')]) {
+			t.Errorf("believed %q: %+v", text, k)
+		}
+	})
+}

@@ -564,6 +564,15 @@ func TestReleaseFreesALeaseAndRefusesAWaiter(t *testing.T) {
 	}
 	b.use.Done()
 	u.Done()
+	w.once(request(pooltest.Definition("search", scope(config.Shared)), "a", ""))
+	for _, l := range w.m.List() {
+		if l.Server != "search" {
+			continue
+		}
+		if session, _, ok := w.m.Owner(l.ID); session != "" || !ok {
+			t.Errorf("a shared lease belongs to nobody, not to %q", session)
+		}
+	}
 	if err := w.m.Release("l999", ""); fault.KindOf(err) != fault.NotFound {
 		t.Fatalf("got %v", err)
 	}

@@ -35,14 +35,17 @@ func (m *Manager) List() []proto.Lease {
 	return out
 }
 
-// Owner names the session a lease or waiter belongs to (for a binding of
-// another scope: the session that used it last), and its server.
+// Owner names the session a lease or waiter belongs to, and its server. A
+// binding of another scope than session belongs to nobody in particular: "".
 func (m *Manager) Owner(id string) (session, server string, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.bindings {
-		if b.id == id {
+		if b.id == id && b.scope == config.Session {
 			return b.session(), b.def.Server.Name, true
+		}
+		if b.id == id {
+			return "", b.def.Server.Name, true
 		}
 	}
 	for _, w := range m.waitersLocked() {

@@ -36,6 +36,7 @@ type Instance struct {
 	stop    context.CancelCauseFunc
 	started chan struct{} // closed when the start is over, either way
 	failed  error         // why it failed; set before started closes
+	slow    bool          // the start took its whole limit; of run's goroutine
 	gone    chan struct{} // closed when the slot is free
 
 	spare     bool   // guarded by Pool.mu

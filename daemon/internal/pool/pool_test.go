@@ -212,6 +212,31 @@ func TestATooSlowStartFailsAndALaterOneWorks(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsSlowAgainAndAgainIsInNoCrashLoop(t *testing.T) {
+	f := &pooltest.Farm{Start: func(ctx context.Context, d *config.Definition) error {
+		over := time.NewTimer(d.Server.StartTimeout)
+		defer over.Stop()
+		select {
+		case <-over.C: // it keeps the limit itself, as upstream does
+			return fault.New(fault.ServerUnavailable, "still listing its tools")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	p := newPool(t, f, pool.Options{})
+	d := pooltest.Definition("s", func(d *config.Definition) { d.Server.StartTimeout = 20 * time.Millisecond })
+	for range 7 {
+		i, err := p.TryStart(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Ready(within(t)); fault.KindOf(err) != fault.ServerUnavailable {
+			t.Fatalf("got %v", err)
+		}
+		<-i.Done()
+	}
+}
+
 func TestFiveCrashesInARowAreACrashLoopThatRestartClears(t *testing.T) {
 	f := &pooltest.Farm{}
 	p := newPool(t, f, pool.Options{Now: fastClock()})

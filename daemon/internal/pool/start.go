@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -39,8 +38,12 @@ func (i *Instance) start() (upstream.Conn, error) {
 	if limit <= 0 {
 		limit = DefaultStartTimeout
 	}
-	ctx, cancel := context.WithTimeout(i.life, limit)
+	// A connection that keeps the limit itself knows better what it waited for:
+	// let it speak first.
+	ctx, cancel := context.WithTimeout(i.life, limit+min(limit/10, time.Second))
 	defer cancel()
+	began := time.Now()
+	defer func() { i.slow = time.Since(began) >= limit }()
 	conn, err := i.pool.dial(ctx, i.def, &i.rec)
 	if err != nil {
 		return nil, i.startError(ctx, limit, err)
@@ -99,7 +102,7 @@ func (i *Instance) startError(ctx context.Context, limit time.Duration, err erro
 	name := i.def.Server.Name
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e := fault.New(fault.ServerUnavailable, "server %q was not ready within %s%s", name, limit, i.lastWords()).
-			Because(fmt.Errorf("%w: %w", context.DeadlineExceeded, err))
+			Because(err)
 		return e.At(name, "").WithHint("raise startTimeout of %q if it needs longer, and call again", name)
 	}
 	var known *fault.Error
@@ -126,7 +129,7 @@ func (i *Instance) startFailed(conn upstream.Conn, err error) {
 	p := i.pool
 	p.mu.Lock()
 	i.phase.Store(phaseEnding)
-	if i.endReason == "" && !tooSlow(err) {
+	if i.endReason == "" && !i.slow {
 		i.tmpl.health.crashed(i.gen, p.lastGen, reason, p.now())
 		i.tmpl.troubled.Store(true)
 	}
@@ -141,8 +144,6 @@ func (i *Instance) startFailed(conn upstream.Conn, err error) {
 	}
 	p.free(i, reason)
 }
-
-func tooSlow(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
 // serve publishes the instance and looks after it until its end.
 func (i *Instance) serve(conn upstream.Conn) {

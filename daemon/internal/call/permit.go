@@ -17,7 +17,11 @@ import (
 
 // grant is a human's approval of this call. It binds the definition and the
 // tool as they were shown; the arguments are this call's own.
-type grant struct{ definition, fingerprint string }
+type grant struct {
+	definition  string
+	fingerprint string // empty: the tool was not listed yet
+	always      bool   // still to be remembered, once the tool is known
+}
 
 // validate checks the arguments against the tool's schema.
 func (c *call) validate() error {
@@ -53,6 +57,7 @@ func (c *call) permit(ctx context.Context) error {
 		return nil
 	case policy.Ask:
 		if c.stillGranted() {
+			c.remember(verdict.Key)
 			return nil
 		}
 		return c.ask(ctx, verdict)
@@ -132,22 +137,23 @@ func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
 	if err != nil {
 		return err
 	}
-	c.granted = &grant{definition: c.def.ID}
+	c.granted = &grant{definition: c.def.ID, always: answer.Always}
 	if c.tool != nil {
 		c.granted.fingerprint = c.tool.Fingerprint
 	}
-	if answer.Always {
-		c.remember(verdict.Key)
-	}
+	c.remember(verdict.Key)
 	return nil
 }
 
+// remember stores an approval for always, as soon as it is known what exactly
+// was approved.
 func (c *call) remember(key string) {
-	if c.p.o.Memory == nil {
+	if c.p.o.Memory == nil || !c.granted.always || c.tool == nil {
 		return
 	}
+	c.granted.always = false
 	err := c.p.o.Memory.Remember(policy.Approval{
-		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: c.granted.fingerprint,
+		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: c.tool.Fingerprint,
 	})
 	if err != nil {
 		c.warn("ApprovalNotRemembered", "the approval of "+key+" holds until the daemon ends: it could not be written")

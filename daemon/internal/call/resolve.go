@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
@@ -116,7 +118,10 @@ func (c *call) place(ctx context.Context) error {
 		return err
 	}
 	c.key = key
-	c.def, err = c.p.define(definitionKey{req.View, c.server.Name, c.session, key, c.cwd}, env, dir)
+	if dir == "" {
+		dir = c.cwd
+	}
+	c.def, err = c.p.define(req.View, c.server.Name, env, key, dir)
 	return err
 }
 
@@ -127,42 +132,74 @@ func find(list *catalog.List, name string) *catalog.Tool {
 	return list.Ident(name)
 }
 
-// definitionKey is what a definition depends on besides the pinned environment
-// of the session.
+// definitionKey is what a definition depends on besides the environment.
 type definitionKey struct {
-	view                      *config.View
-	server, session, key, cwd string
+	view                   *config.View
+	server, key, workspace string
+}
+
+// expanded is a definition with the environment it was expanded with.
+type expanded struct {
+	env  config.Env
+	def  *config.Definition
+	till time.Time
 }
 
 // definitions caches expanded definitions: expanding costs more than the rest
 // of a call.
 type definitions struct {
 	mu    sync.RWMutex
-	known map[definitionKey]*config.Definition
+	known map[definitionKey][]expanded
 }
 
-// maxDefinitions bounds the cache; when it is full it is emptied, since views
-// and sessions come and go.
-const maxDefinitions = 4096
+const (
+	// expandedFor is how long an expansion is believed: it looks for programs
+	// in PATH and reads files that are named by placeholders.
+	expandedFor = 5 * time.Second
+	// maxDefinitions bounds the cache; when it is full it is emptied, since
+	// views and sessions come and go.
+	maxDefinitions = 4096
+	// maxEnvironments bounds it for one key.
+	maxEnvironments = 8
+)
 
-func (p *Path) define(key definitionKey, env config.Env, dir string) (*config.Definition, error) {
-	d := &p.definitions
-	// Without a session nothing pins the environment.
-	if key.session != "" {
-		d.mu.RLock()
-		def := d.known[key]
-		d.mu.RUnlock()
-		if def != nil {
-			return def, nil
+func (d *definitions) find(key definitionKey, env config.Env, now time.Time) *config.Definition {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, e := range d.known[key] {
+		if now.Before(e.till) && maps.Equal(e.env, env) {
+			return e.def
 		}
 	}
-	workspace := dir
-	if workspace == "" {
-		workspace = key.cwd
+	return nil
+}
+
+func (d *definitions) keep(key definitionKey, e expanded, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil || len(d.known) >= maxDefinitions {
+		d.known = map[definitionKey][]expanded{}
 	}
-	def, err := p.o.Define(key.view, key.server, env, config.Placeholders{
+	fresh := []expanded{e}
+	for _, old := range d.known[key] {
+		if now.Before(old.till) && len(fresh) < maxEnvironments && !maps.Equal(old.env, e.env) {
+			fresh = append(fresh, old)
+		}
+	}
+	d.known[key] = fresh
+}
+
+// define is the definition of a server for an environment, a scope key and the
+// directory that belongs to the key.
+func (p *Path) define(v *config.View, server string, env config.Env, key, workspace string) (*config.Definition, error) {
+	id := definitionKey{v, server, key, workspace}
+	now := time.Now()
+	if def := p.definitions.find(id, env, now); def != nil {
+		return def, nil
+	}
+	def, err := p.o.Define(v, server, env, config.Placeholders{
 		Workspace:  workspace,
-		SessionDir: func() (string, error) { return p.sessionDir(key.key) },
+		SessionDir: func() (string, error) { return p.sessionDir(key) },
 	})
 	if err != nil {
 		return nil, err
@@ -170,12 +207,7 @@ func (p *Path) define(key definitionKey, env config.Env, dir string) (*config.De
 	if p.o.History != nil {
 		p.o.History.Redactor().Add(def.Secrets...)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.known == nil || len(d.known) >= maxDefinitions {
-		d.known = map[definitionKey]*config.Definition{}
-	}
-	d.known[key] = def
+	p.definitions.keep(id, expanded{env, def, now.Add(expandedFor)}, now)
 	return def, nil
 }
 
@@ -199,10 +231,14 @@ func (p *Path) sessionPath(key string) string {
 // SessionEnded forgets what was kept of a session, its private directory
 // included. Its instances must be ending.
 func (p *Path) SessionEnded(id string) {
+	scope, _, err := lease.ScopeKey(config.Session, id, "")
+	if err != nil { // there is no such session
+		return
+	}
 	d := &p.definitions
 	d.mu.Lock()
 	for key := range d.known {
-		if key.session == id {
+		if key.key == scope {
 			delete(d.known, key)
 		}
 	}
@@ -210,11 +246,7 @@ func (p *Path) SessionEnded(id string) {
 	if p.o.SessionDirs == "" {
 		return
 	}
-	key, _, err := lease.ScopeKey(config.Session, id, "")
-	if err != nil {
-		return
-	}
-	if err := os.RemoveAll(p.sessionPath(key)); err != nil {
+	if err := os.RemoveAll(p.sessionPath(scope)); err != nil {
 		p.log.Warn("private directory of a session not removed", "session", id, "error", err)
 	}
 }

@@ -1,0 +1,425 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/upstream"
+	"tenon/proto"
+)
+
+func discard() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func TestArgumentsReachTheWireAsAnObject(t *testing.T) {
+	r := newRig(t)
+	var sent []string
+	r.conn.answer = func(_ context.Context, c upstream.Call) (json.RawMessage, error) {
+		sent = append(sent, c.Tool+" "+string(c.Arguments))
+		return json.RawMessage(`{"content":[]}`), nil
+	}
+	r.mustCall("read-file", "")
+	r.mustCall("read_file", " {} ")
+	r.mustCall("echo", `{"text":"x","extra":null,"__proto__":1,"big":12345678901234567890}`)
+	want := []string{"read-file {}", "read-file {} ", `echo {"text":"x","extra":null,"__proto__":1,"big":12345678901234567890}`}
+	if strings.Join(sent, "|") != strings.Join(want, "|") {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+	for _, bad := range []string{"5", "[1]", `"x"`} {
+		if _, err := r.call("echo", bad); err == nil || err.Kind != fault.InvalidToolInput {
+			t.Errorf("arguments %s: %v", bad, err)
+		}
+	}
+}
+
+func TestUnknownNamesComeWithTheNearest(t *testing.T) {
+	r := newRig(t)
+	_, err := r.call("ecko", `{}`)
+	if err == nil || err.Kind != fault.UnknownTool || !strings.Contains(err.Hint, "tools.fake.echo") {
+		t.Errorf("tool: %+v", err)
+	}
+	req := r.request("echo", `{}`)
+	req.Server = "fak"
+	_, failed := r.path.Call(context.Background(), req)
+	if err = fault.From(failed); err.Kind != fault.UnknownTool || !strings.Contains(err.Hint, "fake") {
+		t.Errorf("server: %+v", err)
+	}
+	if r.conn.calls.Load() != 0 {
+		t.Error("nothing may be called")
+	}
+}
+
+func TestAToolThatIsNotListedYetIsLookedForAgain(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"x"}`)
+	r.shelf.hidden = []upstream.Tool{{Name: "extra"}}
+	r.mustCall("extra", `{}`)
+}
+
+func TestInputIsCheckedBeforeAnybodyIsAskedOrAnythingLeased(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"x"}`) // the list is known now
+	r.rule("*", "ask")
+	before := len(r.shelf.taken)
+	_, err := r.call("echo", `{"text":5}`)
+	if err == nil || err.Kind != fault.InvalidToolInput || err.Pointer != "/text" || !strings.Contains(err.Hint, "text: string") {
+		t.Errorf("%+v", err)
+	}
+	if len(r.shelf.taken) != before {
+		t.Error("no lease may be taken for a call that cannot be made")
+	}
+}
+
+func TestInputIsCheckedAlsoWhenTheListComesWithTheFirstInstance(t *testing.T) {
+	r := newRig(t)
+	_, err := r.call("echo", `{"text":5}`)
+	if err == nil || err.Kind != fault.InvalidToolInput || r.conn.calls.Load() != 0 {
+		t.Errorf("%+v, %d calls", err, r.conn.calls.Load())
+	}
+}
+
+func TestADeniedCallNeverTakesALease(t *testing.T) {
+	r := newRig(t)
+	r.rule("fake_echo", "deny")
+	_, err := r.call("echo", `{"text":"x"}`)
+	if err == nil || err.Kind != fault.PermissionDenied || err.Server != "fake" || err.Tool != "echo" {
+		t.Errorf("%+v", err)
+	}
+	if len(r.shelf.taken) != 0 {
+		t.Error("a lease was taken")
+	}
+}
+
+// R-46: without a valid ticket a caller inside an agent's shell has explicit
+// allow rules only.
+func TestStrangersGetExplicitAllowOnly(t *testing.T) {
+	r := newRig(t)
+	r.caller.Class = peer.Stranger
+	r.rule("fake_echo", "allow")
+	r.rule("fake_read-file", "ask")
+	r.mustCall("echo", `{"text":"x"}`)
+	_, err := r.call("read-file", `{}`)
+	if err == nil || err.Kind != fault.PermissionDenied || !strings.Contains(err.Hint, "TENON_TICKET") {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestNoLeaseIsHeldWhileAHumanIsAsked(t *testing.T) {
+	r := newRig(t)
+	r.rule("fake_echo", "ask")
+	asked := make(chan proto.Ask, 1)
+	release := make(chan struct{})
+	var open int
+	req := r.request("echo", `{"text":"x"}`)
+	req.Bridge = &bridge{id: "b1", human: true, reply: func(_ context.Context, a proto.Ask) (proto.AskReply, error) {
+		r.shelf.mu.Lock()
+		open = r.shelf.open
+		r.shelf.mu.Unlock()
+		asked <- a
+		<-release
+		return proto.AskReply{Reply: "once"}, nil
+	}}
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.path.Call(context.Background(), req)
+		done <- err
+	}()
+	a := <-asked
+	if open != 0 || a.Key != "fake_echo" || a.Server != "fake" || a.Tool != "echo" {
+		t.Errorf("%d leases in use, ask %+v", open, a)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAlwaysFromTheQueueIsRememberedForThePair(t *testing.T) {
+	r := newRig(t)
+	r.rule("fake_*", "ask")
+	r.caller.Interactive = true
+	r.mustAnswer(t, "echo", `{"text":"x"}`, proto.ApprovalReply{Decision: "always"})
+	r.mustCall("echo", `{"text":"y"}`)
+	if _, err := r.answered(t, "read-file", `{}`, proto.ApprovalReply{Decision: "deny", Feedback: "use echo"}); err == nil ||
+		err.Kind != fault.PermissionDenied || err.Feedback != "use echo" {
+		t.Errorf("%+v", err)
+	}
+	// A changed definition is not what was approved (TEN-14).
+	r.shelf.set(upstream.Tool{Name: "echo", Description: "now also deletes", InputSchema: json.RawMessage(echoSchema)}, upstream.Tool{Name: "read-file"})
+	r.mustAnswer(t, "echo", `{"text":"z"}`, proto.ApprovalReply{Decision: "approve"})
+}
+
+// answered calls a tool that must be asked for, and answers at the queue.
+func (r *rig) answered(t *testing.T, tool, args string, reply proto.ApprovalReply) (*Result, *fault.Error) {
+	t.Helper()
+	type outcome struct {
+		res *Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		res, err := r.path.Call(context.Background(), r.request(tool, args))
+		done <- outcome{res, err}
+	}()
+	eventually(t, "a question for "+tool, func() bool { return len(r.router.List()) == 1 })
+	if err := r.router.Answer(r.router.List()[0].ID, reply, "test"); err != nil {
+		t.Fatal(err)
+	}
+	o := <-done
+	return o.res, fault.From(o.err)
+}
+
+func (r *rig) mustAnswer(t *testing.T, tool, args string, reply proto.ApprovalReply) {
+	t.Helper()
+	if _, err := r.answered(t, tool, args, reply); err != nil {
+		t.Fatalf("%+v", err)
+	}
+}
+
+// The recheck: a tool that changes while the call waits for its instance is
+// looked at anew, and asked for again.
+func TestAToolThatChangesInTheQueueIsAskedForAgain(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"x"}`)
+	r.rule("fake_echo", "ask")
+	asks := 0
+	req := r.request("echo", `{"text":"x"}`)
+	req.Bridge = &bridge{id: "b", human: true, reply: func(context.Context, proto.Ask) (proto.AskReply, error) {
+		asks++
+		return proto.AskReply{Reply: "once"}, nil
+	}}
+	changed := false
+	r.shelf.onTake = func() {
+		if !changed {
+			changed = true
+			r.shelf.set(upstream.Tool{Name: "echo", Description: "changed", InputSchema: json.RawMessage(echoSchema)})
+		}
+	}
+	if _, err := r.path.Call(context.Background(), req); err != nil {
+		t.Fatal(err)
+	}
+	if asks != 2 || r.conn.calls.Load() != 2 {
+		t.Errorf("%d asks, %d calls; want 2 and 2 (one before)", asks, r.conn.calls.Load())
+	}
+}
+
+func TestAToolThatNeverStopsChangingIsNotCalled(t *testing.T) {
+	r := newRig(t)
+	n := 0
+	r.shelf.onTake = func() {
+		n++
+		r.shelf.set(upstream.Tool{Name: "echo", Description: strings.Repeat("x", n)})
+	}
+	_, err := r.call("echo", `{}`)
+	if err == nil || err.Kind != fault.ServerUnavailable || r.conn.calls.Load() != 0 {
+		t.Errorf("%+v after %d looks", err, n)
+	}
+}
+
+func TestRulesTightenAtTheNextCallAndInTheQueue(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"x"}`)
+	tight := *r.view
+	tight.Hash = "h2"
+	tight.Permissions.Rules = []config.Rule{{Pattern: "fake_echo", Action: "deny"}}
+	r.shelf.onTake = func() { r.current = &tight }
+	if _, err := r.call("echo", `{"text":"x"}`); err == nil || err.Kind != fault.PermissionDenied {
+		t.Errorf("tightened while it waited: %+v", err)
+	}
+	if _, err := r.call("echo", `{"text":"x"}`); err == nil || err.Kind != fault.PermissionDenied {
+		t.Errorf("tightened before: %+v", err)
+	}
+	// The newest view never loosens what the pinned one says.
+	r.shelf.onTake = nil
+	r.view.Permissions.Rules = []config.Rule{{Pattern: "fake_echo", Action: "deny"}}
+	loose := *r.view
+	loose.Hash, loose.Permissions.Rules = "h3", nil
+	r.current = &loose
+	if _, err := r.call("echo", `{"text":"x"}`); err == nil || err.Kind != fault.PermissionDenied {
+		t.Errorf("loosened: %+v", err)
+	}
+}
+
+func TestCancellingGivesTheTrueReasonUpstream(t *testing.T) {
+	r := newRig(t)
+	started := make(chan struct{})
+	var told error
+	r.conn.answer = func(ctx context.Context, _ upstream.Call) (json.RawMessage, error) {
+		close(started)
+		<-ctx.Done()
+		told = context.Cause(ctx)
+		return nil, fault.New(fault.Cancelled, "cancelled")
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.path.Call(ctx, r.request("echo", `{"text":"x"}`))
+		done <- err
+	}()
+	<-started
+	cancel(fault.New(fault.Cancelled, "user"))
+	err := fault.From(<-done)
+	if err.Kind != fault.Cancelled || err.Message != "user" || err.Server != "fake" {
+		t.Errorf("%+v", err)
+	}
+	if told == nil || told.Error() != "user" {
+		t.Errorf("upstream was told %v", told)
+	}
+	if r.shelf.open != 0 {
+		t.Error("the lease was not given back")
+	}
+}
+
+func TestACallOfUnknownFateIsNeverRepeated(t *testing.T) {
+	r := newRig(t)
+	r.conn.answer = func(context.Context, upstream.Call) (json.RawMessage, error) {
+		return nil, &fault.Error{Kind: fault.ServerUnavailable, Message: "server went away: exit status 3", Data: []byte(`{"fate":"unknown"}`)}
+	}
+	_, err := r.call("echo", `{"text":"x"}`)
+	if err == nil || err.Kind != fault.ServerUnavailable || Status(err) != StatusUnknown || err.Tool != "echo" {
+		t.Errorf("%+v", err)
+	}
+	if n := r.conn.calls.Load(); n != 1 {
+		t.Errorf("%d calls upstream, want 1", n)
+	}
+}
+
+func TestLostStateIsToldOnceWithTheResultAndWithAFailure(t *testing.T) {
+	r := newRig(t)
+	r.shelf.lost = true
+	if res := r.mustCall("echo", `{"text":"x"}`); len(res.Warnings) != 1 || res.Warnings[0].Kind != "StateLost" {
+		t.Errorf("%+v", res.Warnings)
+	}
+	r.answers(`{"isError":true,"content":[]}`)
+	var told []proto.Warning
+	req := r.request("echo", `{"text":"x"}`)
+	req.OnWarn = func(w proto.Warning) { told = append(told, w) }
+	if _, err := r.path.Call(context.Background(), req); err == nil || len(told) != 1 {
+		t.Errorf("failure %v told %v", err, told)
+	}
+}
+
+func TestLimitsAreTheCallsElseTheToolsElseTheServers(t *testing.T) {
+	r := newRig(t)
+	var got []time.Duration
+	r.conn.answer = func(_ context.Context, c upstream.Call) (json.RawMessage, error) {
+		got = append(got, c.Timeout)
+		if c.Wall != time.Hour {
+			t.Errorf("wall %s", c.Wall)
+		}
+		return json.RawMessage(`{}`), nil
+	}
+	r.mustCall("echo", `{"text":"x"}`)
+	r.view.Servers["fake"].Tools = map[string]config.ToolOptions{"read-file": {CallTimeout: 3 * time.Minute}}
+	r.mustCall("read_file", `{}`)
+	req := r.request("read-file", `{}`)
+	req.Timeout = time.Second
+	if _, err := r.path.Call(context.Background(), req); err != nil {
+		t.Fatal(err)
+	}
+	if got[0] != time.Minute || got[1] != 3*time.Minute || got[2] != time.Second {
+		t.Errorf("limits %v", got)
+	}
+}
+
+func TestScopesAndTheLeafOrRootTheyBelongTo(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"x"}`)
+	b := &bridge{id: "b"}
+	if _, err := r.manager.AddBridge(b); err != nil {
+		t.Fatal(err)
+	}
+	parent, _, err := r.manager.Attach(context.Background(), b, proto.Attach{Session: "P", Directory: "/work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, _, err := r.manager.Attach(context.Background(), b, proto.Attach{Session: "C", Parent: "P", Directory: "/work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := r.view.Servers["fake"]
+	fake.Scope = config.Session
+	key := func(leaf *rig) string {
+		leaf.mustCall("echo", `{"text":"x"}`)
+		return leaf.shelf.taken[len(leaf.shelf.taken)-1].Key
+	}
+	r.session = parent
+	mine := key(r)
+	r.session = child
+	if got := key(r); got != mine {
+		t.Errorf("a sub-agent uses its root's instance: %q, %q", got, mine)
+	}
+	last := r.shelf.taken[len(r.shelf.taken)-1].Holder
+	if last.Session != "C" || last.Root != "P" || last.Run != "run_1" || last.Dir != "/work" {
+		t.Errorf("holder %+v", last)
+	}
+	fake.Inherit = false
+	if got := key(r); got == mine {
+		t.Error("inherit off: a sub-agent has its own")
+	}
+	r.manager.RemoveBridge(b, "test over")
+}
+
+func TestThePrivateDirectoryGoesWithItsSession(t *testing.T) {
+	r := newRig(t)
+	dir, err := r.path.sessionDir("session:S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := r.path.sessionDir("session:S")
+	other, _ := r.path.sessionDir("session:T")
+	if dir != again || dir == other {
+		t.Errorf("%q, %q, %q", dir, again, other)
+	}
+	r.path.SessionEnded("S")
+	if exists(dir) || !exists(other) {
+		t.Error("only the ended session's directory goes")
+	}
+}
+
+func TestQueueAndHumanTimeAreTold(t *testing.T) {
+	r := newRig(t)
+	var order []string
+	req := r.request("echo", `{"text":"x"}`)
+	req.OnWait = func(kind string, begin bool) {
+		if begin {
+			order = append(order, kind)
+		}
+	}
+	r.rule("fake_echo", "ask")
+	req.Bridge = &bridge{id: "b", reply: func(context.Context, proto.Ask) (proto.AskReply, error) {
+		return proto.AskReply{Reply: "once"}, nil
+	}}
+	res, err := r.path.Call(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(order, " "); got != "human queue queue tool" { // the first instance brings the list
+		t.Errorf("clocks: %s", got)
+	}
+	if res.Times.Total < res.Times.Human+res.Times.Queue+res.Times.Tool {
+		t.Errorf("times %+v", res.Times)
+	}
+}
+
+func TestHistoryKnowsEveryCallAndNoSecret(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"hunter2hunter2"}`)
+	r.rule("fake_read-file", "deny")
+	r.call("read-file", `{}`)
+	if err := r.history.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(grepTree(t, filepath.Dir(r.path.o.SessionDirs), "hunter2hunter2")...); err != nil {
+		t.Error(err)
+	}
+}

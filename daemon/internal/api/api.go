@@ -62,7 +62,9 @@ type Run interface {
 type Runs interface {
 	// Exec starts a run that is cancelled when ctx ends.
 	Exec(ctx context.Context, c *peer.Caller, r proto.ExecRequest) (Run, error)
-	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest) (*proto.CallResult, error)
+	// Call makes one call; asked, when not nil, hears of a question that it
+	// waits for.
+	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error)
 	List(ctx context.Context, c *peer.Caller, q RunQuery) ([]proto.Run, error)
 	Get(ctx context.Context, c *peer.Caller, id string) (*proto.Run, error)
 	// Output gives a run's whole output, or one artifact of it; the reader is

@@ -91,7 +91,10 @@ func (d doubleRuns) Exec(ctx context.Context, _ *peer.Caller, r proto.ExecReques
 	}
 	return d.exec(ctx, r), nil
 }
-func (d doubleRuns) Call(_ context.Context, _ *peer.Caller, r proto.CallRequest) (*proto.CallResult, error) {
+func (d doubleRuns) Call(_ context.Context, _ *peer.Caller, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error) {
+	if asked != nil {
+		asked(proto.Ask{ID: "ask_1"})
+	}
 	return &proto.CallResult{Value: r.Arguments}, d.did("call " + r.Server + " " + r.Tool)
 }
 func (d doubleRuns) List(_ context.Context, _ *peer.Caller, q RunQuery) ([]proto.Run, error) {

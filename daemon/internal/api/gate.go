@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"sync"
+	"time"
 
 	"tenon/daemon/internal/fault"
 )
@@ -14,11 +15,12 @@ type Gate struct {
 	mu     sync.Mutex
 	closed bool          // guarded by mu
 	inside int           // guarded by mu
+	left   time.Time     // guarded by mu; when somebody was inside last
 	empty  chan struct{} // guarded by mu; closed when closed and nobody is inside
 }
 
 // NewGate makes an open gate.
-func NewGate() *Gate { return &Gate{empty: make(chan struct{})} }
+func NewGate() *Gate { return &Gate{empty: make(chan struct{}), left: time.Now()} }
 
 // Enter announces work; the caller calls leave when it is done. It fails with
 // DaemonUnavailable once the gate is closed.
@@ -37,6 +39,7 @@ func (g *Gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inside--
+	g.left = time.Now()
 	g.settle()
 }
 
@@ -60,15 +63,16 @@ func (g *Gate) Close() {
 	g.settle()
 }
 
-// TryClose closes the gate if nobody is inside and still (asked under the
-// gate's lock) holds; it reports whether the gate is closed now.
-func (g *Gate) TryClose(still func() bool) bool {
+// TryClose closes the gate if nobody is inside and still agrees, which is told
+// for how long nobody has been inside. It is asked under the gate's lock and
+// must not use the gate. TryClose reports whether the gate is closed now.
+func (g *Gate) TryClose(still func(quiet time.Duration) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return true
 	}
-	if g.inside > 0 || !still() {
+	if g.inside > 0 || !still(time.Since(g.left)) {
 		return false
 	}
 	g.closed = true

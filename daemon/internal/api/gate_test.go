@@ -12,7 +12,7 @@ func TestAnIdleGateClosesAndABusyOneDoesNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.TryClose(func() bool { return true }) {
+	if g.TryClose(func(time.Duration) bool { return true }) {
 		t.Error("closed with somebody inside")
 	}
 	leave()
@@ -20,10 +20,10 @@ func TestAnIdleGateClosesAndABusyOneDoesNot(t *testing.T) {
 	if g.Inside() != 0 {
 		t.Errorf("%d inside", g.Inside())
 	}
-	if g.TryClose(func() bool { return false }) {
+	if g.TryClose(func(time.Duration) bool { return false }) {
 		t.Error("closed although there was a reason not to")
 	}
-	if !g.TryClose(func() bool { return true }) {
+	if !g.TryClose(func(time.Duration) bool { return true }) {
 		t.Error("did not close")
 	}
 	if _, err := g.Enter(); err == nil {

@@ -39,6 +39,7 @@ func (s *Server) handle(route Route) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
+		caller.Surface = surface(r)
 		if r.Header.Get(proto.HeaderInteractive) == "1" && caller.Class == peer.User {
 			caller.Interactive = true
 		}
@@ -49,7 +50,11 @@ func (s *Server) handle(route Route) http.Handler {
 				s.fail(w, r, err)
 				return
 			}
-			defer leave()
+			if route.Path == bridgePath {
+				leave() // a bridge stays open for days: its requests enter by themselves
+			} else {
+				defer leave()
+			}
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		r = r.WithContext(peer.WithCaller(r.Context(), caller))
@@ -57,6 +62,14 @@ func (s *Server) handle(route Route) http.Handler {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// surface is how the caller reached us, for records.
+func surface(r *http.Request) string {
+	if r.UserAgent() == "tenon" {
+		return "cli"
+	}
+	return "http"
 }
 
 // hello is our half of the handshake, on every answer.

@@ -20,6 +20,8 @@ type Route struct {
 	body int64
 }
 
+const bridgePath = "/v1/bridge"
+
 // table is every route; Routes gives it to tests and documents.
 var table = []Route{
 	{Method: "GET", Path: "/v1/health", serve: (*Server).serveHealth},
@@ -49,7 +51,7 @@ var table = []Route{
 	{Method: "GET", Path: "/v1/approvals", serve: (*Server).serveApprovals},
 	{Method: "POST", Path: "/v1/approvals/{id}", serve: (*Server).serveApproval, may: peer.Approve},
 	{Method: "GET", Path: "/v1/events", serve: (*Server).serveEvents},
-	{Method: "GET", Path: "/v1/bridge", serve: (*Server).serveBridge, work: true},
+	{Method: "GET", Path: bridgePath, serve: (*Server).serveBridge, work: true},
 }
 
 // Routes lists every route.

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -69,7 +71,8 @@ func (s *Server) pump(ctx context.Context, out *stream, frames <-chan proto.Fram
 	}
 }
 
-// serveCall makes one call.
+// serveCall makes one call. As frames it also tells of a question that the
+// call waits for: ask, then result or error.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	var req proto.CallRequest
 	if err := decode(r, &req); err != nil {
@@ -80,11 +83,32 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	}
 	ctx, hangUp := hangUp(r)
 	defer hangUp()
-	result, err := s.o.Runs.Call(ctx, c, req)
-	if err != nil {
-		return err
+	kind := wanted(r)
+	if kind == oneDocument {
+		result, err := s.o.Runs.Call(ctx, c, req, nil)
+		return one(w, result, err)
 	}
-	return answer(w, result)
+	out := newStream(w, kind)
+	var mu sync.Mutex // asked is called from the call's goroutines
+	var seq int64
+	send := func(kind string, v any) {
+		mu.Lock()
+		defer mu.Unlock()
+		data, err := json.Marshal(v)
+		if err != nil {
+			s.o.Log.Error("frame was not written", "type", kind, "err", err)
+			return
+		}
+		_ = out.send(kind, seq, proto.Frame{Seq: seq, Type: kind, Data: data}, true) // the peer may be gone
+		seq++
+	}
+	result, err := s.o.Runs.Call(ctx, c, req, func(q proto.Ask) { send("ask", q) })
+	if err != nil {
+		send("error", fault.From(err).Wire())
+		return nil
+	}
+	send("result", result)
+	return nil
 }
 
 // serveBridge hands the connection to the plugins' socket.

@@ -149,3 +149,24 @@ func TestASlowListenerLosesEventsAndNobodyWaits(t *testing.T) {
 		t.Errorf("%d events are waiting", got)
 	}
 }
+
+func TestACallStreamsItsQuestionsWhenAskedTo(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, `"type":"result"`},
+		{fault.New(fault.ToolFailure, "nope"), `"kind":"ToolFailure"`},
+	} {
+		s := newServer(&double{})
+		if c.err != nil {
+			s.failing(c.err)
+			s.o.Runs.(doubleRuns).err = c.err
+		}
+		w := ask(t, s, "POST", "/v1/call", `{"server":"s","tool":"t"}`, "Accept", "application/x-ndjson")
+		got := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+		if len(got) != 2 || !strings.Contains(got[0], `"id":"ask_1"`) || !strings.Contains(got[1], c.want) {
+			t.Errorf("got %q", got)
+		}
+	}
+}

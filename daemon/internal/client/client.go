@@ -43,6 +43,9 @@ type Client struct {
 	// Command starts a daemon; empty means this executable with "daemon run".
 	// The options that pass the start lock and the ready pipe are appended.
 	Command []string
+	// Environ is the environment of a daemon that is started, KEY=value; nil
+	// means this process's.
+	Environ []string
 	// StartWait bounds a start; 0 means DefaultStartWait.
 	StartWait time.Duration
 	// Identity says for whom and for where requests are made.

@@ -123,7 +123,11 @@ func (c *Client) spawn(ctx context.Context, lock *local.Lock) error {
 	cmd.Args = append(cmd.Args, "--background", "--start-fd", strconv.Itoa(3), "--ready-fd", strconv.Itoa(4))
 	cmd.ExtraFiles = []*os.File{lock.File(), w}
 	cmd.Dir = "/"
-	cmd.Env = daemonEnv(os.Environ())
+	environ := c.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	cmd.Env = daemonEnv(environ)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	detach(cmd)
 	if err := cmd.Start(); err != nil {

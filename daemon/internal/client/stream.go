@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 
+	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
 
@@ -26,10 +27,9 @@ func (c *Client) Exec(ctx context.Context, r proto.ExecRequest, on func(proto.Fr
 		if err := json.Unmarshal(raw, &f); err != nil {
 			return err
 		}
-		if f.Type == "result" || f.Type == "error" && result == nil {
-			var got proto.RunResult
-			if json.Unmarshal(f.Data, &got) == nil && got.ID != "" {
-				result = &got
+		if f.Type == "result" {
+			if err := json.Unmarshal(f.Data, &result); err != nil {
+				return err
 			}
 		}
 		if on != nil {
@@ -46,9 +46,57 @@ func (c *Client) Exec(ctx context.Context, r proto.ExecRequest, on func(proto.Fr
 	return nil, c.broken(ctx, err)
 }
 
+// Call makes one call. asked, when not nil, hears of questions that the call
+// waits for and that somebody here can answer.
+func (c *Client) Call(ctx context.Context, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error) {
+	if asked == nil {
+		var out proto.CallResult
+		if err := c.Do(ctx, "POST", "/v1/call", r, &out); err != nil {
+			return nil, err
+		}
+		return &out, nil
+	}
+	res, err := c.Open(ctx, "POST", "/v1/call", r, "application/x-ndjson")
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	var result *proto.CallResult
+	var failure *proto.Error
+	err = lines(res.Body, func(raw []byte) error {
+		var f proto.Frame
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return err
+		}
+		switch f.Type {
+		case "ask":
+			var q proto.Ask
+			if err := json.Unmarshal(f.Data, &q); err != nil {
+				return err
+			}
+			asked(q)
+		case "result":
+			return json.Unmarshal(f.Data, &result)
+		case "error":
+			return json.Unmarshal(f.Data, &failure)
+		}
+		return nil
+	})
+	switch {
+	case failure != nil:
+		return nil, fault.FromWire(failure)
+	case result != nil:
+		return result, nil
+	case err == nil:
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, c.broken(ctx, err)
+}
+
 // Events hands on the daemon's events until ctx ends or the daemon goes;
-// types (comma-separated) selects some, empty means all.
-func (c *Client) Events(ctx context.Context, types string, on func(proto.Event) error) error {
+// types (comma-separated) selects some, empty means all. open, when not nil, is
+// called once nothing is missed any more.
+func (c *Client) Events(ctx context.Context, types string, open func(), on func(proto.Event) error) error {
 	path := "/v1/events"
 	if types != "" {
 		path += "?types=" + url.QueryEscape(types)
@@ -58,6 +106,9 @@ func (c *Client) Events(ctx context.Context, types string, on func(proto.Event) 
 		return err
 	}
 	defer res.Body.Close()
+	if open != nil { // the daemon answers after it has subscribed us
+		open()
+	}
 	stop := errors.New("")
 	err = lines(res.Body, func(raw []byte) error {
 		var e proto.Event

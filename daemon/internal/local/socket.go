@@ -120,8 +120,26 @@ func describe(st fs.FileInfo) string {
 // Close stops accepting and removes the socket file if it is still the one
 // that was bound; it may be called twice.
 func (l *Listener) Close() error {
+	l.unlink()
+	return l.UnixListener.Close()
+}
+
+// backlogWait is how long Retire goes on accepting those who connected before
+// the name was gone: they wait in the kernel's queue, so no longer than a
+// scheduler's delay.
+const backlogWait = 50 * time.Millisecond
+
+// Retire removes the socket's name, so that nobody new connects, and makes
+// Accept fail with a timeout once those who had connected are accepted. The
+// listener still needs its Close.
+func (l *Listener) Retire() {
+	l.unlink()
+	_ = l.SetDeadline(time.Now().Add(backlogWait)) // fails on a closed one only
+}
+
+// unlink removes the socket file if it is still the one that was bound.
+func (l *Listener) unlink() {
 	if st, err := os.Lstat(l.path); err == nil && os.SameFile(st, l.mine) {
 		_ = os.Remove(l.path)
 	}
-	return l.UnixListener.Close()
 }

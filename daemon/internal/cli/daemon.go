@@ -1,0 +1,307 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenon/daemon/internal/client"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/local"
+	"tenon/proto"
+)
+
+func (a *app) daemonCommand() *cobra.Command {
+	return group("daemon", "Run, stop and look at the daemon",
+		a.daemonRunCommand(), a.daemonStartCommand(), a.daemonStopCommand(), a.daemonRestartCommand(),
+		a.daemonStatusCommand(), a.daemonLogsCommand())
+}
+
+// daemonDocument is the --json form of start and restart: what a plugin needs
+// to connect.
+type daemonDocument struct {
+	Started bool   `json:"started"`
+	PID     int    `json:"pid"`
+	Socket  string `json:"socket"`
+}
+
+func (a *app) daemonStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "start",
+		Short: "Start the daemon in the background, if it is not running",
+		Args:  args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			return a.start(cmd.Context(), c)
+		},
+	}
+}
+
+func (a *app) start(ctx context.Context, c *client.Client) error {
+	started, err := c.Start(ctx)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	h, err := c.Health(ctx)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if a.flags.json {
+		return a.document(daemonDocument{Started: started, PID: h.PID, Socket: c.Socket})
+	}
+	if started {
+		a.say("the daemon runs (pid %d)", h.PID)
+	} else {
+		a.say("the daemon was running already (pid %d)", h.PID)
+	}
+	return nil
+}
+
+func (a *app) daemonStopCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "stop",
+		Short: "Stop the daemon: what runs may finish first",
+		Args:  args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			was, err := a.stop(cmd.Context(), c, proto.StopRequest{Force: force, Reason: "tenon daemon stop"})
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return a.document(map[string]any{"stopped": was})
+			}
+			if !was {
+				a.say("no daemon was running")
+			} else {
+				a.say("the daemon has stopped")
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "cancel what runs instead of waiting for it (30 s at most)")
+	return c
+}
+
+// stop ends the daemon and waits until it is gone; was is whether one ran.
+func (a *app) stop(ctx context.Context, c *client.Client, r proto.StopRequest) (was bool, err error) {
+	c.NoStart, c.Notice = true, nil
+	res, err := c.Stop(ctx, r)
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+		if res.Runs > 0 && !r.Force {
+			a.say("waiting for %d runs to finish; --force would cancel them", res.Runs)
+		}
+	case kind == fault.ProtocolMismatch:
+		// Another protocol's daemon understands signals, if not our requests.
+		if err := a.signalDaemon(c.Paths); err != nil {
+			return true, err
+		}
+	case kind == fault.DaemonUnavailable:
+		// None answers; one may be on its way out, so the lock has the last word.
+		_, running := c.Paths.Info()
+		return running && c.WaitGone(ctx) == nil, nil
+	default:
+		return true, interrupted(ctx, err)
+	}
+	return true, interrupted(ctx, c.WaitGone(ctx))
+}
+
+// signalDaemon ends the daemon that holds the lock with TERM. It is refused
+// inside of an agent's shell, like the request it stands in for.
+func (a *app) signalDaemon(p local.Paths) error {
+	if a.env["TENON_TICKET"] != "" || a.env["OPENCODE"] == "1" {
+		return fault.New(fault.PermissionDenied, "a session may not stop the daemon").
+			WithHint("only the user can, from a terminal outside of the agent")
+	}
+	info, ok := p.Info()
+	if !ok {
+		return fault.New(fault.DaemonUnavailable, "the daemon's process is not known: no daemon.json in %s", p.Runtime)
+	}
+	if lock, err := p.TryLock(); err == nil {
+		_ = lock.Release()
+		return nil // it has gone meanwhile
+	}
+	if err := syscall.Kill(info.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fault.New(fault.DaemonUnavailable, "cannot end the daemon (pid %d): %w", info.PID, err)
+	}
+	return nil
+}
+
+func (a *app) daemonRestartCommand() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "restart",
+		Short: "Stop the daemon and start this build",
+		Args:  args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			probe := *a // its client never starts one
+			probe.client = nil
+			old, err := probe.connect()
+			if err != nil {
+				return err
+			}
+			defer old.Close()
+			if leases, err := leasesOf(cmd.Context(), old); err == nil && leases > 0 {
+				a.say("this ends %d leases and the state of their instances", leases)
+			}
+			if _, err := a.stop(cmd.Context(), old, proto.StopRequest{Force: force, Reason: "tenon daemon restart"}); err != nil {
+				return err
+			}
+			return a.start(cmd.Context(), c)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "cancel what runs instead of waiting for it (30 s at most)")
+	return c
+}
+
+func leasesOf(ctx context.Context, c *client.Client) (int, error) {
+	c.NoStart, c.Notice = true, nil
+	leases, err := c.Leases(ctx)
+	return len(leases), err
+}
+
+func (a *app) daemonStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show what the daemon is doing; it is not started for that",
+		Args:  args(0, 0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return daemonStatus(cmd.Context(), a) },
+	}
+}
+
+func daemonStatus(ctx context.Context, a *app) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	c.NoStart = true
+	s, err := c.Status(ctx)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if a.flags.json {
+		return a.document(s)
+	}
+	state := "serving"
+	if s.Health.Draining {
+		state = "draining: takes no new work"
+	}
+	text := fmt.Sprintf("daemon    %s, pid %d, since %s\nbuild     %s, protocol %d\nsocket    %s\nlog       %s\nmemory    %.1f MiB\n"+
+		"sessions  %d\ninstances %d\nruns      %d\napprovals %d\n", state, s.Health.PID, s.Health.Started,
+		local.FormatBuild(s.Health.Build), s.Health.Protocol, s.Socket, c.Paths.LogFile(), float64(s.RSSBytes)/(1<<20),
+		s.Sessions, s.Instances, s.Runs, s.Approvals)
+	for _, b := range s.Bridges {
+		text += fmt.Sprintf("bridge    %s %s in %s, pid %d\n", b.Plugin, b.Build.Version, b.Directory, b.PID)
+	}
+	for _, e := range s.Engines {
+		text += fmt.Sprintf("engine    %s %s %s\n", e.Name, e.Version, e.Reason)
+	}
+	for _, f := range s.Config {
+		text += "config    " + f + "\n"
+	}
+	for _, p := range s.Problems {
+		text += "problem   " + p.Detail + "\n"
+	}
+	return a.text(text)
+}
+
+func (a *app) daemonLogsCommand() *cobra.Command {
+	var follow bool
+	var lines int
+	c := &cobra.Command{
+		Use:   "logs",
+		Short: "Print the daemon's log",
+		Args:  args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := a.paths()
+			if err != nil {
+				return err
+			}
+			return daemonLogs(cmd.Context(), a, p.LogFile(), lines, follow)
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "stay, and print what is added")
+	c.Flags().IntVarP(&lines, "lines", "n", 200, "`number` of lines at the end to print")
+	return c
+}
+
+// followEvery is how often a followed log is looked at: it may be replaced by
+// a new file, which a watch on the old one would miss.
+const followEvery = 200 * time.Millisecond
+
+func daemonLogs(ctx context.Context, a *app, path string, lines int, follow bool) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fault.New(fault.NotFound, "there is no log yet at %s", path)
+	}
+	if err != nil {
+		return fault.New(fault.UsageError, "cannot read the log: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return fault.New(fault.UsageError, "cannot read the log: %w", err)
+	}
+	all := strings.SplitAfter(string(raw), "\n")
+	if all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	if a.flags.json {
+		return a.document(map[string]any{"file": path, "lines": all[max(0, len(all)-lines):]})
+	}
+	if tail := strings.Join(all[max(0, len(all)-lines):], ""); tail != "" {
+		if err := a.text(tail); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		return nil
+	}
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		more, err := io.ReadAll(f)
+		if err != nil {
+			return fault.New(fault.UsageError, "cannot read the log: %w", err)
+		}
+		if len(more) > 0 {
+			if err := a.text(strings.TrimSuffix(string(more), "\n")); err != nil {
+				return err
+			}
+			continue
+		}
+		if now, err := os.Stat(path); err == nil {
+			if old, err := f.Stat(); err == nil && !os.SameFile(now, old) {
+				if next, err := os.Open(path); err == nil {
+					_ = f.Close()
+					f = next
+					continue
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil // the user ended it
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenon/daemon/internal/client"
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/proto"
+)
+
+type execOptions struct {
+	app         *app
+	code        string
+	codeGiven   bool
+	file        string // path, or - for standard input
+	args        []string
+	engine      string
+	cwd         string
+	timeout     time.Duration
+	timeoutSet  bool
+	callTimeout time.Duration
+	maxOutput   string
+	maxCalls    int
+	memory      string
+	input       string
+	inputGiven  bool
+	stream      bool
+}
+
+func (a *app) execCommand() *cobra.Command {
+	o := &execOptions{app: a}
+	c := &cobra.Command{
+		Use:   "exec [-e CODE | FILE | -] [-- ARGS…]",
+		Short: "Run a program that calls tools, and print its value",
+		Long: "Runs TypeScript or JavaScript in the daemon. The value of the last expression,\n" +
+			"or of a return or default export, is printed: a string as it is, anything else\n" +
+			"as JSON. Servers are globals: await fake.echo({text: \"hi\"}).\n\n" +
+			"Without -e and FILE the program is read from standard input. Otherwise a program\n" +
+			"that mentions input gets what is piped in, as JSON when it is JSON, else as text.",
+		Example: "  tenon exec -e 'await fake.echo({text: \"hi\"})'\n  tenon exec report.ts -- --since monday\n  echo '[1,2]' | tenon exec -e 'input.length'",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			o.codeGiven = cmd.Flags().Changed("eval")
+			o.inputGiven = cmd.Flags().Changed("input")
+			o.timeoutSet = cmd.Flags().Changed("timeout")
+			if err := o.words(cmd, words); err != nil {
+				return err
+			}
+			return execRun(cmd.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.code, "eval", "e", "", "`code` to run")
+	f.StringVar(&o.engine, "engine", "", "what executes the program; default: script.engine")
+	f.StringVar(&o.cwd, "cwd", "", "`directory` the program acts in; default: this one")
+	f.DurationVar(&o.timeout, "timeout", 0, "limit of the run, waiting for a human not counted; 0: none")
+	f.DurationVar(&o.callTimeout, "call-timeout", 0, "limit of each call; default: the tool's")
+	f.StringVar(&o.maxOutput, "max-output", "", "`bytes` of value and logs to return, such as 1MiB; the rest stays readable with: tenon runs output")
+	f.IntVar(&o.maxCalls, "max-calls", 0, "most calls of the run; default: script.maxToolCalls")
+	f.StringVar(&o.memory, "memory", "", "`bytes` the program may use, such as 128MiB")
+	f.StringVar(&o.input, "input", "", "`JSON` the program sees as input; - reads standard input")
+	f.BoolVar(&o.stream, "stream", false, "print every frame of the run as a line of JSON")
+	return c
+}
+
+// words splits the arguments at --: before it at most the file.
+func (o *execOptions) words(cmd *cobra.Command, words []string) error {
+	before := words
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		before, o.args = words[:at], words[at:]
+	}
+	switch {
+	case o.codeGiven && len(before) > 0:
+		return fault.New(fault.UsageError, "unexpected argument %q beside -e", before[0]).
+			WithHint("arguments of the program go after --")
+	case len(before) > 1:
+		return fault.New(fault.UsageError, "unexpected argument %q", before[1]).
+			WithHint("arguments of the program go after --")
+	case len(before) == 1:
+		o.file = before[0]
+	}
+	return nil
+}
+
+func execRun(ctx context.Context, o *execOptions) error {
+	req, err := o.request()
+	if err != nil {
+		return err
+	}
+	c, err := o.app.connect()
+	if err != nil {
+		return err
+	}
+	v := &execView{app: o.app, client: c, stream: o.stream}
+	result, err := v.follow(ctx, req)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	return o.show(result)
+}
+
+// request reads code, input and limits.
+func (o *execOptions) request() (proto.ExecRequest, error) {
+	req := proto.ExecRequest{
+		Args: o.args, Engine: o.engine, Cwd: o.app.abs(o.cwd),
+		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls,
+	}
+	if o.timeoutSet {
+		ms := o.timeout.Milliseconds()
+		req.TimeoutMS = &ms
+	}
+	var err error
+	if req.MaxOutputBytes, err = size("--max-output", o.maxOutput); err != nil {
+		return req, err
+	}
+	if req.MemoryBytes, err = size("--memory", o.memory); err != nil {
+		return req, err
+	}
+	if req.Code, req.Name, err = o.source(); err != nil {
+		return req, err
+	}
+	req.Input, err = o.inputValue(req.Code)
+	return req, err
+}
+
+func size(name, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := config.ParseSize(text)
+	if err != nil {
+		return 0, fault.New(fault.UsageError, "%s: %w", name, err)
+	}
+	if n <= 0 {
+		return 0, fault.New(fault.UsageError, "%s must be more than 0, not %s", name, text)
+	}
+	return n, nil
+}
+
+// show prints a finished run and turns its failure into the exit code.
+func (o *execOptions) show(r *proto.RunResult) error {
+	var err error
+	switch {
+	case o.stream: // the frames were the output
+	case o.app.flags.json:
+		err = o.app.document(r)
+	default:
+		err = o.print(r)
+	}
+	if err != nil {
+		return err
+	}
+	if r.Error != nil {
+		return failed{fault.FromWire(r.Error).Kind}
+	}
+	return nil
+}
+
+func (o *execOptions) print(r *proto.RunResult) error {
+	a := o.app
+	if r.Stdout != "" {
+		if err := a.text(r.Stdout); err != nil {
+			return err
+		}
+	}
+	if r.Stderr != "" {
+		a.note("%s", strings.TrimSuffix(r.Stderr, "\n"))
+	}
+	if len(r.Value) > 0 && string(r.Value) != "null" {
+		if err := a.value(r.Value); err != nil {
+			return err
+		}
+	}
+	for _, w := range r.Warnings {
+		a.say("warning: %s (%s)", w.Message, w.Kind)
+	}
+	for _, f := range r.Artifacts {
+		a.say("artifact %s: %s, %s, %d bytes (tenon runs output %s --artifact %s)", f.ID, dash(f.Name), dash(f.MimeType), f.Bytes, r.ID, f.ID)
+	}
+	if r.Truncated {
+		a.say("output was cut; the whole of it: tenon runs output %s", r.ID)
+	}
+	if r.Error != nil {
+		o.failure(r)
+	}
+	return nil
+}
+
+// failure shows why a run failed: place first, as compilers do.
+func (o *execOptions) failure(r *proto.RunResult) {
+	a, e := o.app, r.Error
+	where := ""
+	if e.Position != nil {
+		where = fmt.Sprintf("%s:%d:%d: ", first(o.file, "script"), e.Position.Line, e.Position.Column)
+	}
+	a.note("error: %s%s (%s)", where, e.Message, e.Kind)
+	if e.Feedback != "" {
+		a.note("feedback: %s", e.Feedback)
+	}
+	if e.Hint != "" {
+		a.note("hint: %s", e.Hint)
+	}
+	if a.flags.verbose && e.Stack != "" {
+		a.note("%s", e.Stack)
+	}
+}
+
+// execView shows a run while it goes on.
+type execView struct {
+	app    *app
+	client *client.Client
+	stream bool
+	id     string // of the run, once its start frame has come
+	asks   chan proto.Ask
+}
+
+// maxAsks is how many questions may wait for the person at the terminal.
+const maxAsks = 64
+
+// stopWait is how long an interrupted run may take to tell its end; the
+// daemon's own grace is shorter (decisions: 100 ms on a user's abort).
+const stopWait = 3 * time.Second
+
+// follow runs the program. The user's interrupt cancels the run and waits for
+// its result; a second look at the clock hangs up.
+func (v *execView) follow(ctx context.Context, req proto.ExecRequest) (*proto.RunResult, error) {
+	conn, hangUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer hangUp(nil)
+	started := make(chan string, 1)
+	v.asks = make(chan proto.Ask, maxAsks)
+	defer close(v.asks)
+	if v.client.Identity.Interactive && !v.stream && !v.app.flags.json {
+		go v.app.prompt(conn, v.client, v.asks)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(stopWait, func() { hangUp(context.Cause(ctx)) })
+		context.AfterFunc(conn, func() { timer.Stop() })
+		select {
+		case id := <-started:
+			if v.client.CancelRun(conn, id) != nil {
+				hangUp(context.Cause(ctx))
+			}
+		case <-conn.Done():
+		}
+	})
+	defer stop()
+	return v.client.Exec(conn, req, func(f proto.Frame) {
+		if f.Run != "" && v.id == "" {
+			v.id = f.Run
+			started <- f.Run
+		}
+		v.frame(f)
+	})
+}
+
+// frame shows one frame.
+func (v *execView) frame(f proto.Frame) {
+	if v.stream {
+		if raw, err := marshal(f); err == nil {
+			_ = v.app.write(append(raw, '\n')) // a closed pipe ends the process
+		}
+		return
+	}
+	switch f.Type {
+	case "log":
+		var l proto.Log
+		if json.Unmarshal(f.Data, &l) == nil && !v.app.flags.json {
+			v.log(l)
+		}
+	case "call":
+		var c proto.CallEvent
+		if v.app.flags.verbose && json.Unmarshal(f.Data, &c) == nil {
+			v.app.note("%s %s.%s %s", v.id, c.Server, c.Tool, c.Status)
+		}
+	case "ask":
+		var q proto.Ask
+		if json.Unmarshal(f.Data, &q) == nil && q.ID != "" {
+			select {
+			case v.asks <- q:
+			default: // more questions than a person can answer
+			}
+			if !v.client.Identity.Interactive {
+				v.app.say("waiting for approval of %s: tenon approve %s, or tenon deny %s", q.Key, q.ID, q.ID)
+			}
+		}
+	}
+}
+
+func (v *execView) log(l proto.Log) {
+	text := l.Message
+	if len(l.Attrs) > 0 && string(l.Attrs) != "{}" && string(l.Attrs) != "null" {
+		text += " " + string(l.Attrs)
+	}
+	switch l.Level {
+	case "warn", "error":
+		v.app.say("%s: %s", l.Level, text)
+	case "debug":
+		if v.app.flags.verbose {
+			v.app.note("debug: %s", text)
+		}
+	default:
+		v.app.say("%s", text)
+	}
+}
+
+// interrupted is Cancelled when the user's interrupt caused err.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault.New(fault.Cancelled, "cancelled")
+	}
+	return err
+}

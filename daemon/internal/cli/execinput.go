@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"tenon/daemon/internal/fault"
+)
+
+// maxSource bounds a program; the daemon's own limit of a request is near it.
+const maxSource = 16 << 20
+
+// source reads the program: -e, FILE, or standard input.
+func (o *execOptions) source() (code, name string, err error) {
+	switch {
+	case o.codeGiven:
+		return o.code, "", nil
+	case o.file != "" && o.file != "-":
+		raw, err := os.ReadFile(o.app.abs(o.file))
+		if err != nil {
+			return "", "", fault.New(fault.UsageError, "cannot read the program: %w", err)
+		}
+		return string(raw), filepath.Base(o.file), nil
+	case o.file == "" && o.app.inTerminal:
+		return "", "", fault.New(fault.UsageError, "no program: give -e CODE or a FILE").
+			WithHint("tenon exec -e '1 + 1'; or - to type one, ended with Ctrl-D")
+	}
+	raw, err := io.ReadAll(io.LimitReader(o.app.In, maxSource+1))
+	if err != nil {
+		return "", "", fault.New(fault.UsageError, "cannot read the program from standard input: %w", err)
+	}
+	if len(raw) > maxSource {
+		return "", "", fault.New(fault.UsageError, "the program has more than %d bytes", maxSource)
+	}
+	o.file = "-"
+	return string(raw), "", nil
+}
+
+// mentionsInput is whether a program could read what is piped in: it names
+// input, or takes it as a parameter of its default export.
+var mentionsInput = regexp.MustCompile(`\binput\b|\bstdin\b|\bexport\s+default\b`)
+
+// inputValue reads the program's input: --input, or what is piped in when the
+// program mentions it. A program that does not never waits for a pipe that
+// nobody closes, which is what an agent's shell tool often leaves open.
+func (o *execOptions) inputValue(code string) (json.RawMessage, error) {
+	switch {
+	case o.inputGiven && o.input != "-":
+		if !json.Valid([]byte(o.input)) {
+			return nil, fault.New(fault.UsageError, "--input is not JSON: %s", short(o.input, 60)).
+				WithHint("a text needs quotes: --input '\"text\"'")
+		}
+		return json.RawMessage(o.input), nil
+	case o.file == "-": // standard input was the program
+		if o.inputGiven {
+			return nil, fault.New(fault.UsageError, "standard input cannot be both program and input")
+		}
+		return nil, nil
+	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput.MatchString(code)):
+		return nil, nil
+	}
+	raw, err := io.ReadAll(o.app.In)
+	if err != nil {
+		return nil, fault.New(fault.UsageError, "cannot read standard input: %w", err)
+	}
+	switch {
+	case len(raw) == 0:
+		return nil, nil
+	case json.Valid(raw):
+		return raw, nil
+	default:
+		return quote(string(raw)), nil
+	}
+}
+
+// piped reports whether r is a pipe, a socket or a file: neither a terminal
+// nor /dev/null.
+func piped(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return r != nil
+	}
+	st, err := f.Stat()
+	return err == nil && (st.Mode().IsRegular() || st.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0)
+}

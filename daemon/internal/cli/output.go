@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"tenon/daemon/internal/fault"
+)
+
+type flag = pflag.Flag
+
+// abs makes a path the user wrote absolute; empty stays empty.
+func (a *app) abs(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.Cwd, path)
+}
+
+// note writes one line for people to standard error.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.Err, clean(fmt.Sprintf(format, args...)))
+}
+
+// say is note that -q silences.
+func (a *app) say(format string, args ...any) {
+	if !a.flags.quiet {
+		a.note(format, args...)
+	}
+}
+
+// fail writes a failure: as the one document with --json, else for people.
+func (a *app) fail(e *fault.Error) {
+	if a.flags.json {
+		_ = a.document(map[string]any{"error": e.Wire()})
+		return
+	}
+	a.note("error: %s (%s)", e.Message, e.Kind)
+	if e.Feedback != "" {
+		a.note("feedback: %s", e.Feedback)
+	}
+	if e.Hint != "" {
+		a.note("hint: %s", e.Hint)
+	}
+	if a.flags.verbose {
+		a.note("see %s", e.Kind.Page())
+		if cause := e.Unwrap(); cause != nil && cause.Error() != e.Message {
+			a.note("cause: %v", cause)
+		}
+	}
+}
+
+// document writes one JSON document: indented on a terminal, one line else.
+func (a *app) document(v any) error {
+	raw, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	if a.outTerminal {
+		var b bytes.Buffer
+		if json.Indent(&b, raw, "", "  ") == nil {
+			raw = b.Bytes()
+		}
+	}
+	return a.write(append(raw, '\n'))
+}
+
+// marshal writes JSON as it would be read by people: < and & stay themselves.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fault.New(fault.InternalError, "cannot write the document: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// write puts result bytes on standard output. A reader that has gone away is
+// the reader's choice and no failure of ours.
+func (a *app) write(p []byte) error {
+	_, err := a.Out.Write(p)
+	if err != nil {
+		return fault.New(fault.Cancelled, "standard output is closed: %w", err)
+	}
+	return nil
+}
+
+// value prints a result: a string as it is, anything else as JSON. On a
+// terminal the text is cleaned first: it comes from a server.
+func (a *app) value(raw json.RawMessage) error {
+	var text string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return a.text(text)
+	}
+	if a.outTerminal {
+		var b bytes.Buffer
+		if json.Indent(&b, raw, "", "  ") == nil {
+			raw = b.Bytes()
+		}
+	}
+	return a.text(string(raw))
+}
+
+// text prints upstream text and ends it with a newline if it has none.
+func (a *app) text(s string) error {
+	if a.outTerminal {
+		s = clean(s)
+	}
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return a.write([]byte(s))
+}
+
+// clean makes control characters visible that would move a cursor, colour or
+// retitle a terminal; newlines and tabs stay.
+func clean(s string) string {
+	if !strings.ContainsFunc(s, hostile) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hostile(r) {
+			fmt.Fprintf(&b, "\\x%02x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// hostile are controls, and the marks that turn the reading direction around.
+func hostile(r rune) bool {
+	if r == '\n' || r == '\t' {
+		return false
+	}
+	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// table prints rows in columns; the first is the heading.
+func (a *app) table(rows [][]string) error {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(c))
+		}
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	_ = w.Flush() // into a buffer
+	var out bytes.Buffer
+	for line := range strings.Lines(b.String()) {
+		out.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return a.write(out.Bytes())
+}
+
+// rows prints a list: the document with --json, a table else; the note says
+// what an empty list means.
+func rows[T any](a *app, items []T, empty string, heading []string, row func(T) []string) error {
+	if a.flags.json {
+		if items == nil {
+			items = []T{}
+		}
+		return a.document(items)
+	}
+	if len(items) == 0 {
+		a.say("%s", empty)
+		return nil
+	}
+	table := [][]string{heading}
+	for _, item := range items {
+		table = append(table, row(item))
+	}
+	return a.table(table)
+}
+
+// short cuts a text for a column.
+func short(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// dash is what an empty cell shows.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// copyOut streams bytes to standard output; on a terminal they are cleaned.
+func (a *app) copyOut(r io.Reader) error {
+	if !a.outTerminal {
+		if _, err := io.Copy(a.Out, r); err != nil {
+			return fault.New(fault.Cancelled, "standard output is closed: %w", err)
+		}
+		return nil
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return fault.New(fault.DaemonUnavailable, "the daemon went away during the answer: %w", err)
+	}
+	return a.text(string(raw))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"context"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/session"
+	"tenon/proto"
+)
+
+// sessions serves the routes about sessions.
+type sessions struct{ d *daemon }
+
+func (s sessions) List(context.Context, *peer.Caller) ([]proto.Session, error) {
+	rows := s.d.sessions.List()
+	held := map[string]int{}
+	for _, l := range s.d.leases.List() {
+		if l.State != "waiting" {
+			held[l.Session]++
+		}
+	}
+	live := map[string]int{}
+	for _, r := range s.d.runs.List() {
+		live[r.Session]++
+	}
+	for i := range rows {
+		rows[i].Leases, rows[i].Runs = held[rows[i].ID], live[rows[i].ID]
+	}
+	return rows, nil
+}
+
+func (s sessions) Create(_ context.Context, c *peer.Caller, r proto.SessionCreate) (*proto.SessionTicket, error) {
+	if c.Class != peer.User {
+		return nil, fault.New(fault.PermissionDenied, "only the user may name a session").
+			WithHint("a %s acts in the session that its ticket names", c.Class)
+	}
+	dir := r.Directory
+	if dir == "" {
+		dir = c.Dir
+	}
+	made, err := s.d.sessions.Named(r.ID, dir, c.Env)
+	if err != nil {
+		return nil, err
+	}
+	s.d.hub.Publish("session", made.Info())
+	return &proto.SessionTicket{Session: made.Info(), Ticket: s.d.sessions.Issue(session.SessionTicket, made.ID, 0)}, nil
+}
+
+func (s sessions) End(_ context.Context, c *peer.Caller, id string) error {
+	return s.d.sessions.End(id, "ended by the "+string(c.Class))
+}
+
+// leases serves the routes about bindings.
+type leases struct{ d *daemon }
+
+func (l leases) List(context.Context, *peer.Caller) ([]proto.Lease, error) {
+	return l.d.leases.List(), nil
+}
+
+func (l leases) Release(_ context.Context, c *peer.Caller, id string) error {
+	owner, _, ok := l.d.leases.Owner(id)
+	if !ok {
+		return fault.New(fault.NotFound, "no lease %q", id).WithHint("tenon leases lists them")
+	}
+	if err := c.MayTouch(peer.Release, owner); err != nil {
+		return err
+	}
+	if err := l.d.leases.Release(id, "released by the "+string(c.Class)); err != nil {
+		return err
+	}
+	l.d.hub.Publish("lease", map[string]string{"id": id, "state": "released"})
+	return nil
+}
+
+// approvals serves the routes about questions.
+type approvals struct{ d *daemon }
+
+func (a approvals) List(_ context.Context, c *peer.Caller) ([]proto.Approval, error) {
+	return a.d.consent.List(), nil
+}
+
+func (a approvals) Answer(_ context.Context, c *peer.Caller, id string, r proto.ApprovalReply) error {
+	return a.d.consent.Answer(id, r, string(c.Class))
+}
+
+func (a approvals) Watch(*peer.Caller) func() { return a.d.consent.Watch() }

@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"log/slog"
+	"os"
+	"sync"
+
+	"tenon/daemon/internal/fault"
+)
+
+// The log of a daemon in the background: one file and one older one.
+const (
+	maxLog    = 5 << 20
+	oldSuffix = ".1"
+)
+
+// openLog makes the daemon's logger: text lines for people.
+func openLog(o Options) (*slog.Logger, func(), error) {
+	options := &slog.HandlerOptions{Level: o.LogLevel}
+	if o.LogTo != nil {
+		return slog.New(slog.NewTextHandler(o.LogTo, options)), func() {}, nil
+	}
+	f := &logFile{path: o.Paths.LogFile()}
+	if err := f.open(); err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewTextHandler(f, options)), f.close, nil
+}
+
+// logFile is a file that starts anew when it is full. Standard output and
+// error follow it, so that a crash of the runtime is found there too.
+type logFile struct {
+	path string
+
+	mu   sync.Mutex
+	f    *os.File // guarded by mu
+	size int64    // guarded by mu
+}
+
+// open opens the file for appending and points the streams to it.
+func (l *logFile) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fault.New(fault.DaemonUnavailable, "cannot open the log: %w", err)
+	}
+	l.f, l.size = f, 0
+	if st, err := f.Stat(); err == nil {
+		l.size = st.Size()
+	}
+	redirect(f)
+	return nil
+}
+
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size > 0 && l.size+int64(len(p)) > maxLog {
+		old := l.f
+		// A failed rename leaves one file that grows: better than no log.
+		if os.Rename(l.path, l.path+oldSuffix) == nil && l.open() == nil {
+			_ = old.Close()
+		}
+	}
+	n, err := l.f.Write(p)
+	l.size += int64(n)
+	return n, err
+}
+
+func (l *logFile) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.f.Close()
+}

@@ -1,0 +1,24 @@
+package serve
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// residentBytes is the memory of this process that is in RAM.
+func residentBytes() int64 {
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(raw)
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}

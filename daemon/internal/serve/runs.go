@@ -1,0 +1,167 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"tenon/daemon/internal/api"
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/run"
+	"tenon/daemon/internal/session"
+	"tenon/proto"
+)
+
+// openRuns makes the room of runs with its engines.
+func (d *daemon) openRuns() {
+	d.runs = run.New(run.Options{
+		Path: d.calls, Engines: map[string]engine.Engine{d.engine.Name(): d.engine}, Unavailable: unavailable,
+		Leases: d.leases, Sessions: d.sessions, History: d.history, Log: d.log,
+		Changed: func(r proto.Run) { d.hub.Publish("run", r) },
+	})
+}
+
+// unavailable are engines that are known by name and cannot run here.
+var unavailable = map[string]string{}
+
+// engines lists the ways to execute a program on this machine.
+func (d *daemon) engines() []proto.Engine {
+	return []proto.Engine{{Name: d.engine.Name(), Available: true}}
+}
+
+// live is the number of runs and lone calls that go on.
+func (d *daemon) live() int { return len(d.runs.List()) }
+
+// cancelRuns ends every run that goes on.
+func (d *daemon) cancelRuns(why *fault.Error) {
+	for _, r := range d.runs.List() {
+		_ = d.runs.Cancel(r.ID, why) // one that has ended meanwhile is what we want
+	}
+}
+
+// sessionOf is the session that a caller acts in. A lone command gets one of
+// its own, which ends with it; release pairs with it.
+func (d *daemon) sessionOf(c *peer.Caller, dir string) (s *session.Session, release func()) {
+	s = c.Session
+	if s == nil {
+		if dir == "" {
+			dir = c.Dir
+		}
+		s = d.sessions.Ephemeral(c.Surface, dir, c.Env)
+	}
+	return s, d.sessions.Ref(s.ID)
+}
+
+// runs serves the routes about programs and calls.
+type runs struct{ d *daemon }
+
+// spec is what exec and call have in common. Cwd is made absolute.
+func (r runs) spec(c *peer.Caller, cwd *string) (run.Spec, func(), error) {
+	if *cwd != "" && !filepath.IsAbs(*cwd) {
+		if c.Dir == "" {
+			return run.Spec{}, nil, fault.New(fault.UsageError, "cwd %q is relative, and the caller's directory is not known", *cwd)
+		}
+		*cwd = filepath.Join(c.Dir, *cwd)
+	}
+	view, err := r.d.view(c, *cwd)
+	if err != nil {
+		return run.Spec{}, nil, err
+	}
+	s, release := r.d.sessionOf(c, *cwd)
+	caller := *c
+	caller.Session = s
+	return run.Spec{Caller: &caller, Session: s, View: view, Surface: c.Surface, Attached: true}, release, nil
+}
+
+func (r runs) Exec(ctx context.Context, c *peer.Caller, req proto.ExecRequest) (api.Run, error) {
+	spec, release, err := r.spec(c, &req.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	defer release() // the run holds the session from here on
+	spec.Exec = req
+	started, err := r.d.runs.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return started, nil
+}
+
+func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error) {
+	spec, release, err := r.spec(c, &req.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	spec.Exec = proto.ExecRequest{Cwd: req.Cwd, CallTimeoutMS: req.CallTimeoutMS}
+	if asked != nil {
+		spec.OnFrame = func(f proto.Frame) {
+			var q proto.Ask
+			if f.Type == "ask" && json.Unmarshal(f.Data, &q) == nil {
+				asked(q)
+			}
+		}
+	}
+	return r.d.runs.Call(ctx, run.CallSpec{Spec: spec, Server: req.Server, Tool: req.Tool, Arguments: req.Arguments, Raw: req.Raw})
+}
+
+// List shows live runs first, then what history keeps, newest first.
+func (r runs) List(ctx context.Context, _ *peer.Caller, q api.RunQuery) ([]proto.Run, error) {
+	live := r.d.runs.List()
+	slices.Reverse(live)
+	if q.Session != "" {
+		live = slices.DeleteFunc(live, func(x proto.Run) bool { return x.Session != q.Session })
+	}
+	if q.Live {
+		return live, nil
+	}
+	past, err := r.d.history.List(ctx, historyFilter(q))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range past {
+		if !slices.ContainsFunc(live, func(x proto.Run) bool { return x.ID == p.ID }) {
+			live = append(live, p)
+		}
+	}
+	if q.Limit > 0 && len(live) > q.Limit {
+		live = live[:q.Limit]
+	}
+	return live, nil
+}
+
+func (r runs) Get(ctx context.Context, _ *peer.Caller, id string) (*proto.Run, error) {
+	if live, ok := r.d.runs.Get(id); ok {
+		info := live.Info()
+		return &info, nil
+	}
+	return r.d.history.Show(ctx, id)
+}
+
+func (r runs) Output(ctx context.Context, _ *peer.Caller, id, artifact string) (api.Output, error) {
+	if artifact != "" {
+		id = artifact
+	}
+	a, data, err := r.d.runs.Output(ctx, id)
+	if err != nil {
+		return api.Output{}, err
+	}
+	return api.Output{Body: io.NopCloser(bytes.NewReader(data)), MimeType: a.MimeType, Name: a.Name}, nil
+}
+
+func (r runs) Cancel(_ context.Context, c *peer.Caller, id, why string) error {
+	live, ok := r.d.runs.Get(id)
+	if !ok {
+		// The same answer for one that has ended and one that never was.
+		return r.d.runs.Cancel(id, nil)
+	}
+	if err := c.MayTouch(peer.EndRun, live.Info().Session); err != nil {
+		return err
+	}
+	return r.d.runs.Cancel(id, fault.New(fault.Cancelled, "%s", why))
+}

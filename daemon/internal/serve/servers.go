@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"tenon/daemon/internal/call"
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/proto"
+)
+
+// servers serves the routes about the servers of a caller's view.
+type servers struct{ d *daemon }
+
+func (s servers) List(ctx context.Context, c *peer.Caller) ([]proto.Server, error) {
+	view, err := s.d.view(c, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []proto.Server
+	for _, n := range catalog.Namespaces(view) {
+		row, _ := s.row(ctx, c, view, n)
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+func (s servers) Get(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error) {
+	view, n, err := s.find(c, name)
+	if err != nil {
+		return nil, err
+	}
+	row, list := s.row(ctx, c, view, n)
+	if list != nil {
+		for _, t := range list.Tools {
+			row.Tools = append(row.Tools, proto.Tool{
+				Name: t.Name, Path: catalog.Path(n.Namespace, t.Ident), Title: t.Title, Description: t.Description,
+				InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
+			})
+		}
+	}
+	return &row, nil
+}
+
+func (s servers) Restart(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error) {
+	view, n, err := s.find(c, name)
+	if err != nil {
+		return nil, err
+	}
+	ended := s.d.pool.Restart(n.Server)
+	s.d.log.Info("server restarted by the user", "server", n.Server, "instances", ended)
+	row, _ := s.row(ctx, c, view, n)
+	return &row, nil
+}
+
+// find resolves a server's own name, or its namespace.
+func (s servers) find(c *peer.Caller, name string) (*config.View, catalog.Named, error) {
+	view, err := s.d.view(c, "")
+	if err != nil {
+		return nil, catalog.Named{}, err
+	}
+	named := catalog.Namespaces(view)
+	for _, by := range []func(catalog.Named) bool{
+		func(n catalog.Named) bool { return n.Server == name },
+		func(n catalog.Named) bool { return n.Namespace == name },
+	} {
+		if i := slices.IndexFunc(named, by); i >= 0 {
+			return view, named[i], nil
+		}
+	}
+	e := fault.New(fault.NotFound, "no server is called %q here", name)
+	if near := catalog.Nearest(name, view.Names(), 1); len(near) == 1 {
+		return nil, catalog.Named{}, e.WithHint("did you mean %q?", near[0])
+	}
+	return nil, catalog.Named{}, e.WithHint("tenon ls lists the servers of this directory")
+}
+
+// row describes one server without starting or making anything.
+func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n catalog.Named) (proto.Server, *catalog.List) {
+	srv := view.Servers[n.Server]
+	row := proto.Server{
+		Name: srv.Name, Namespace: n.Namespace, Status: "idle", Scope: string(srv.Scope), Kind: srv.Kind,
+		Origin: fmt.Sprintf("%s:%d", srv.Origin.File, srv.Origin.Line), Command: srv.Command, URL: srv.URL,
+		MaxInstances: srv.MaxInstances, Warnings: slices.Clone(srv.Notes), Instances: []proto.Instance{},
+	}
+	if srv.Origin.Format != "" && srv.Origin.Format != config.FormatTenon {
+		row.Origin += " (" + srv.Origin.Format + ")"
+	}
+	switch {
+	case !srv.Enabled:
+		row.Status = "disabled"
+		return row, nil
+	case srv.Untrusted:
+		row.Status, row.Detail = "untrusted", "not started before: tenon trust"
+		return row, nil
+	case srv.Problem != "":
+		row.Status, row.Detail = "invalid", srv.Problem
+		return row, nil
+	}
+	def, err := s.define(c, view, srv.Name)
+	if err != nil {
+		row.Status, row.Detail = "invalid", fault.From(err).Message
+		return row, nil
+	}
+	st := s.d.pool.StatusOf(def.Template)
+	row.Status, row.Restarts = st.State, st.Restarts
+	if st.Detail != "" {
+		row.Detail = st.Detail
+	}
+	for _, i := range s.d.pool.Instances() {
+		if i.Definition().Template == def.Template {
+			row.Instances = append(row.Instances, i.Info())
+		}
+	}
+	list := s.d.calls.Seen(ctx, call.Request{Caller: c, Session: c.Session, View: view, Server: srv.Name})
+	if list == nil {
+		return row, nil
+	}
+	row.ToolCount = len(list.Tools)
+	row.Warnings = append(row.Warnings, list.Warnings...)
+	if list.Problem != "" {
+		row.Warnings = append(row.Warnings, list.Problem)
+	}
+	return row, list
+}
+
+// define expands a server for its template and for what is wrong with it. The
+// private directory of a session is not made for that, so the definition is
+// good for nothing else.
+func (s servers) define(c *peer.Caller, view *config.View, name string) (*config.Definition, error) {
+	env := c.Env
+	if c.Session != nil && c.Session.Env() != nil {
+		env = c.Session.Env()
+	}
+	return view.Define(name, env, config.Placeholders{
+		Workspace:  c.Dir,
+		SessionDir: func() (string, error) { return filepath.Join(s.d.o.Paths.Runtime, "sessions"), nil },
+	})
+}
+
+// Search looks through the tools of every usable server; one that was never
+// listed is started for that, once.
+func (s servers) Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error) {
+	view, err := s.d.view(c, q.Directory)
+	if err != nil {
+		return nil, err
+	}
+	session, release := s.d.sessionOf(c, q.Directory)
+	defer release()
+	found := s.d.calls.Search(ctx, call.Request{Caller: c, Session: session, View: view, Cwd: q.Directory}, q)
+	return &found, nil
+}

@@ -1,0 +1,136 @@
+package serve
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/session"
+)
+
+// views remembers for which place each view was made, so that a call can ask
+// for the newest view of its run's place, at the price of one comparison
+// while no file has changed.
+type views struct {
+	store *config.Store
+	epoch atomic.Int64 // grows with every change of a file
+
+	mu    sync.Mutex
+	known map[*config.View]place // guarded by mu
+}
+
+type place struct {
+	dir, file string
+	env       config.Env
+	epoch     int64
+	newest    *config.View
+}
+
+// maxViews bounds the memory; what is forgotten is merely not tightened.
+const maxViews = 512
+
+func newViews(s *config.Store) *views { return &views{store: s, known: map[*config.View]place{}} }
+
+// of is the view of a place.
+func (v *views) of(dir, file string, env config.Env) (*config.View, error) {
+	epoch := v.epoch.Load()
+	view, err := v.store.View(dir, file, env)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, ok := v.known[view]; !ok {
+		if len(v.known) >= maxViews {
+			clear(v.known)
+		}
+		v.known[view] = place{dir: dir, file: file, env: env, epoch: epoch, newest: view}
+	}
+	return view, nil
+}
+
+// current is the newest view of the place that v was made for.
+func (v *views) current(view *config.View) *config.View {
+	epoch := v.epoch.Load()
+	v.mu.Lock()
+	p, ok := v.known[view]
+	v.mu.Unlock()
+	if !ok {
+		return view
+	}
+	if p.epoch == epoch {
+		return p.newest
+	}
+	now, err := v.store.View(p.dir, p.file, p.env)
+	if err != nil {
+		return view // the last good configuration
+	}
+	p.epoch, p.newest = epoch, now
+	v.mu.Lock()
+	v.known[view] = p
+	v.mu.Unlock()
+	return now
+}
+
+// view is the configuration that a caller sees: that of its session's
+// directory, to which a session is bound, else of where it stands.
+func (d *daemon) view(c *peer.Caller, cwd string) (*config.View, error) {
+	dir, env := cwd, c.Env
+	if dir == "" {
+		dir = c.Dir
+	}
+	if s := c.Session; s != nil {
+		if s.Dir() != "" && boundToView(s) {
+			dir = s.Dir()
+		}
+		if s.Env() != nil {
+			env = s.Env()
+		}
+	}
+	if dir == "" {
+		return nil, fault.New(fault.UsageError, "no directory is given").
+			WithHint("send the header Tenon-Dir or the parameter dir")
+	}
+	return d.views.of(dir, c.Config, env)
+}
+
+// boundToView is whether a session's own directory decides which servers it
+// has. A named session of a user is used from many places.
+func boundToView(s *session.Session) bool {
+	return s.State() != session.Named && s.State() != session.Directory
+}
+
+// defaultIdleExit is daemon.idleExit's, for when no configuration can be read.
+const defaultIdleExit = 10 * time.Minute
+
+// readSettings reads the daemon-wide settings: those of the user's own file.
+func (d *daemon) readSettings() {
+	settings := config.Daemon{IdleExit: defaultIdleExit} // zero means the room's own default for the rest
+	view, err := d.config.View(d.o.Paths.Home, "", config.EnvFrom(d.o.Environ))
+	if err != nil {
+		d.log.Error("the configuration cannot be read; defaults are in effect until it can", "err", err)
+	} else {
+		settings = view.Daemon
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.settings = settings
+}
+
+// reload takes in a change of configuration files.
+func (d *daemon) reload() {
+	d.views.epoch.Add(1)
+	d.readSettings()
+	d.mu.Lock()
+	s := d.settings
+	d.mu.Unlock()
+	d.sessions.SetLimits(s.SessionIdle, s.SessionGrace)
+	d.log.Info("configuration changed")
+	d.hub.Publish("config", map[string]string{"state": "changed"})
+}
+
+// userFile is the user's configuration file, for messages.
+func (d *daemon) userFile() string { return d.o.Paths.ConfigFile() }

@@ -26,6 +26,9 @@ const (
 	opDescribe
 	opNames
 	opRandom
+	opEncode
+	opDecode
+	opZone
 )
 
 // message handles one host(operation, …) of the prelude.
@@ -71,6 +74,12 @@ func (r *run) message(op int, a args) int32 {
 		b := make([]byte, min(65536, max(0, int(a.number(0)))))
 		_, _ = rand.Read(b)
 		return r.realm.newString(hex.EncodeToString(b))
+	case opEncode:
+		return r.realm.newBytes(valid(a.text(0)))
+	case opDecode:
+		return r.realm.newString(decode(a.bytes(0), a.text(1)))
+	case opZone:
+		return r.realm.newString(zone(a.text(0), a.number(1)))
 	}
 	return r.realm.undefined()
 }

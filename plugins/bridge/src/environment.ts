@@ -4,15 +4,19 @@
  * session, by name (HelloResult.wants).
  */
 
-/** Names that are sent whenever they are set. The daemon holds the same list. */
-const names = new Set(
-  (
-    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TERM COLORTERM SHELL TMPDIR DISPLAY WAYLAND_DISPLAY XAUTHORITY " +
-    "SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy " +
-    "no_proxy all_proxy"
-  ).split(" "),
-)
-const prefixes = ["LC_", "XDG_"]
+/**
+ * What is sent whenever it is set; a star stands for any rest of the name. The
+ * daemon has the same list (proto/fixtures/environment.json holds both to it).
+ */
+export const hostVariables = [
+  ..."PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLORTERM NO_COLOR".split(" "),
+  ..."TMPDIR TEMP TMP DISPLAY WAYLAND_DISPLAY XAUTHORITY SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS".split(" "),
+  ..."HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy".split(" "),
+  ..."SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS LC_* XDG_*".split(" "),
+]
+
+const names = new Set(hostVariables)
+const prefixes = hostVariables.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1))
 
 /** The allow-listed part of an environment. */
 export function hostEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {

@@ -60,9 +60,13 @@ export async function startDouble(answers: Answers = {}): Promise<Double> {
   const dir = mkdtempSync(join(tmpdir(), "td-"))
   const socket = join(dir, "s")
   const bin = join(dir, "tenon")
-  writeFileSync(bin, `#!/bin/sh\n[ -S ${socket} ] && echo '{"socket":"${socket}"}' || { echo no daemon >&2; exit 3; }\n`, {
-    mode: 0o700,
-  })
+  writeFileSync(
+    bin,
+    `#!/bin/sh\n[ -S ${socket} ] && echo '{"socket":"${socket}"}' || { echo no daemon >&2; exit 3; }\n`,
+    {
+      mode: 0o700,
+    },
+  )
   let server: Server | undefined
   let connections = 0
   const double: Double = {
@@ -122,14 +126,16 @@ function serve(connection: WebSocket, double: Double): Peer {
     double.received.push({ method: message.method, params: message.params })
     if (message.id === undefined) return
     const answer = double.answers[message.method as keyof Methods] as
-      | ((params: unknown, peer: Peer, id: number) => unknown)
-      | undefined
+      ((params: unknown, peer: Peer, id: number) => unknown) | undefined
     try {
       if (!answer) throw new Error(`no method "${message.method}"`)
       send({ id: message.id, result: await answer(message.params, peer, message.id as number) })
     } catch (error) {
       const wire = (error as { wire?: object }).wire
-      send({ id: message.id, error: { code: -32000, message: (error as Error).message, ...(wire ? { data: wire } : {}) } })
+      send({
+        id: message.id,
+        error: { code: -32000, message: (error as Error).message, ...(wire ? { data: wire } : {}) },
+      })
     }
   })
   return peer

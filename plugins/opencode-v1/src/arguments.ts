@@ -25,7 +25,7 @@ export const argumentsOf = {
       required: true,
     },
     timeout: {
-      schema: { type: "number", description: "Seconds, human time not counted. 0: none.", minimum: 0, maximum: 86_400 },
+      schema: { type: "number", description: "Seconds, human time not counted.", minimum: 0.1, maximum: 86_400 },
     },
     engine: { schema: { type: "string", description: "How to execute it; leave it out for the usual one." } },
     input: { schema: { description: "Any JSON, the global `input` of the program." } },

@@ -113,8 +113,8 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
       // The answer is not looked at any more, so "once" allows nothing; it is the
       // only way to close one request without rejecting the session's others.
       question.over = "once"
+      question.withdraw() // first: the answer below must find nobody waiting
       putAway(question)
-      question.withdraw()
     },
     onEvent(event) {
       if (event.type !== "permission.asked") return

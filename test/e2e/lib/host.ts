@@ -119,7 +119,9 @@ export async function startHost(
     turn: (session, steps, options = {}) =>
       call("POST", `/session/${session}/message`, { parts: [{ type: "text", text: script(...steps) }], ...options }),
     async parts(session) {
-      const messages = (await call("GET", `/session/${session}/message`)) as { parts: ({ type: string } & ToolPart)[] }[]
+      const messages = (await call("GET", `/session/${session}/message`)) as {
+        parts: ({ type: string } & ToolPart)[]
+      }[]
       return messages.flatMap((message) => message.parts).filter((part) => part.type === "tool")
     },
     request: (session, n = 0) => until(`request ${n} of ${session}`, () => requests(session)[n]),

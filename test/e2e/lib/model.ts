@@ -72,7 +72,9 @@ export async function startModel(): Promise<Model> {
     requests,
     seen(session) {
       const last = requests.findLast((request) => request.session === session)
-      return (last?.messages ?? []).filter((message) => message.role === "tool").map((message) => textOf(message.content))
+      return (last?.messages ?? [])
+        .filter((message) => message.role === "tool")
+        .map((message) => textOf(message.content))
     },
     stop: () =>
       new Promise((resolve) => {

@@ -21,7 +21,9 @@ export const pluginFile = join(root, "plugins/opencode-v1/dist/tenon.js")
  * of them needs an install script, which npm may be told not to run.
  */
 function platformBinary(parent: string, prefix: string, file: string): string {
-  for (const name of readdirSync(parent).filter((each) => each.startsWith(prefix)).sort()) {
+  for (const name of readdirSync(parent)
+    .filter((each) => each.startsWith(prefix))
+    .sort()) {
     const path = join(parent, name, "bin", file)
     if (existsSync(path) && runs(path)) return path
   }

@@ -84,6 +84,51 @@ func (r *Redactor) Text(s string) string {
 	})
 }
 
+// JSON masks secrets in a JSON text and keeps it valid: a secret that stands as
+// a bare number or word becomes a string.
+func (r *Redactor) JSON(text []byte) string {
+	masked := r.Text(string(text))
+	if masked == string(text) || json.Valid([]byte(masked)) {
+		return masked
+	}
+	var v any
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return masked
+	}
+	out, err := json.Marshal(r.walk(v))
+	if err != nil { // what was decoded can be encoded
+		return `""`
+	}
+	return string(out)
+}
+
+func (r *Redactor) walk(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.Text(v)
+	case json.Number:
+		if masked := r.Text(v.String()); masked != v.String() {
+			return masked
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = r.walk(v[i])
+		}
+		return v
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			out[r.Text(name)] = r.walk(value)
+		}
+		return out
+	default:
+		return v
+	}
+}
+
 // Known masks only values that are known to be secret.
 func (r *Redactor) Known(s string) string {
 	if exact := r.exact.Load(); exact != nil && s != "" {

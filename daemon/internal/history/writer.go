@@ -149,8 +149,20 @@ func (s *Store) transaction(batch []record) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	var calls *sql.Stmt                  // nearly all records are calls: their statement is parsed once
 	for _, r := range batch {
-		if err := s.insert(tx, r); err != nil {
+		if r.kind == callEnd {
+			if calls == nil {
+				if calls, err = tx.PrepareContext(ctx, insertCall); err != nil {
+					return fmt.Errorf("history: %w", err)
+				}
+				defer calls.Close()
+			}
+			err = s.insertCall(calls, r)
+		} else {
+			err = s.insert(tx, r)
+		}
+		if err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
 	}
@@ -170,14 +182,7 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 		return err
 	case runEnd:
 		_, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,
-			r.end.Status, r.end.Kind, r.end.Ended.UnixMilli(), r.end.Calls, s.redact.Text(string(r.end.Result)), r.end.ID)
-		return err
-	case callEnd:
-		_, err := tx.Exec(`INSERT OR IGNORE INTO calls (id, run, n, session, server, tool, instance, started, status, kind, message, ms, input)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			callID(s.life, r.intent), r.call.Run, r.call.Call, r.call.Session, r.call.Server, r.call.Tool, r.call.Instance,
-			r.call.Started.UnixMilli(), r.outcome.Status, r.outcome.Kind, s.redact.Text(r.outcome.Message), r.outcome.MS,
-			s.redact.Text(head(string(r.outcome.Input), inputBytes)))
+			r.end.Status, r.end.Kind, r.end.Ended.UnixMilli(), r.end.Calls, s.redact.JSON(r.end.Result), r.end.ID)
 		return err
 	case audit:
 		_, err := tx.Exec(`INSERT INTO audit (at, actor, action, detail) VALUES (?, ?, ?, ?)`,
@@ -190,6 +195,16 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 		return err
 	}
 	return nil
+}
+
+const insertCall = `INSERT OR IGNORE INTO calls (id, run, n, session, server, tool, instance, started, status, kind, message, ms, input)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+func (s *Store) insertCall(st *sql.Stmt, r record) error {
+	_, err := st.Exec(callID(s.life, r.intent), r.call.Run, r.call.Call, r.call.Session, r.call.Server, r.call.Tool, r.call.Instance,
+		r.call.Started.UnixMilli(), r.outcome.Status, r.outcome.Kind, s.redact.Text(r.outcome.Message), r.outcome.MS,
+		s.redact.Text(head(string(r.outcome.Input), inputBytes)))
+	return err
 }
 
 func callID(life string, intent uint64) string { return fmt.Sprintf("%s-%d", life, intent) }

@@ -130,11 +130,21 @@ func (l *Listener) Close() error {
 const backlogWait = 50 * time.Millisecond
 
 // Retire removes the socket's name, so that nobody new connects, and makes
-// Accept fail with a timeout once those who had connected are accepted. The
+// Accept fail with net.ErrClosed once those who had connected are accepted. The
 // listener still needs its Close.
 func (l *Listener) Retire() {
 	l.unlink()
 	_ = l.SetDeadline(time.Now().Add(backlogWait)) // fails on a closed one only
+}
+
+// Accept is net.Listener's. The deadline of Retire is the end, not something
+// to try again after, for which an HTTP server takes a timeout.
+func (l *Listener) Accept() (net.Conn, error) {
+	conn, err := l.UnixListener.Accept()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, net.ErrClosed
+	}
+	return conn, err
 }
 
 // unlink removes the socket file if it is still the one that was bound.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -132,5 +133,27 @@ func TestClosingRemovesOnlyOurOwnSocket(t *testing.T) {
 	_ = l.Close()
 	if _, err := os.Lstat(p.Socket); err != nil {
 		t.Error("a file of somebody else was removed")
+	}
+}
+
+func TestARetiredListenerServesThoseWhoHadConnected(t *testing.T) {
+	p := places(t)
+	l := listen(t, p)
+	early, err := net.Dial("unix", p.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	l.Retire()
+	if _, err := net.Dial("unix", p.Socket); err == nil {
+		t.Error("the name was still there")
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatalf("who had connected was not accepted: %v", err)
+	}
+	_ = conn.Close()
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the end is %v", err)
 	}
 }

@@ -58,16 +58,11 @@ func (d *daemon) serve(l net.Listener, unix *local.Listener, h http.Handler) {
 	d.servers = append(d.servers, s)
 	go func() {
 		defer close(s.done)
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) && !isTimeout(err) {
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			d.log.Error("listener failed", "err", err)
 			d.stop <- stopping{reason: "its listener failed"}
 		}
 	}()
-}
-
-func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
 }
 
 // shutdownListeners stops accepting and lets answers that are under way out.

@@ -22,6 +22,8 @@ func (s servers) List(ctx context.Context, c *peer.Caller) ([]proto.Server, erro
 	if err != nil {
 		return nil, err
 	}
+	c, release := s.seeing(c)
+	defer release()
 	var out []proto.Server
 	for _, n := range catalog.Namespaces(view) {
 		row, _ := s.row(ctx, c, view, n)
@@ -35,6 +37,8 @@ func (s servers) Get(ctx context.Context, c *peer.Caller, name string) (*proto.S
 	if err != nil {
 		return nil, err
 	}
+	c, release := s.seeing(c)
+	defer release()
 	row, list := s.row(ctx, c, view, n)
 	if list != nil {
 		for _, t := range list.Tools {
@@ -56,6 +60,15 @@ func (s servers) Restart(ctx context.Context, c *peer.Caller, name string) (*pro
 	s.d.log.Info("server restarted by the user", "server", n.Server, "instances", ended)
 	row, _ := s.row(ctx, c, view, n)
 	return &row, nil
+}
+
+// seeing is the caller in a session: lists of tools hang on what a call of its
+// would use, so somebody without a session gets one for the look.
+func (s servers) seeing(c *peer.Caller) (*peer.Caller, func()) {
+	session, release := s.d.sessionOf(c, "")
+	in := *c
+	in.Session = session
+	return &in, release
 }
 
 // find resolves a server's own name, or its namespace.
@@ -150,8 +163,8 @@ func (s servers) Search(ctx context.Context, c *peer.Caller, q proto.Search) (*p
 	if err != nil {
 		return nil, err
 	}
-	session, release := s.d.sessionOf(c, q.Directory)
+	c, release := s.seeing(c)
 	defer release()
-	found := s.d.calls.Search(ctx, call.Request{Caller: c, Session: session, View: view, Cwd: q.Directory}, q)
+	found := s.d.calls.Search(ctx, call.Request{Caller: c, Session: c.Session, View: view, Cwd: q.Directory}, q)
 	return &found, nil
 }

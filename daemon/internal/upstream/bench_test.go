@@ -138,3 +138,26 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFloor is what the pipe itself costs: one line there, one line back,
+// nothing looked at. BenchmarkCall cannot be faster.
+func BenchmarkFloor(b *testing.B) {
+	command := fakeserver.TestCommand(b)
+	p := exec.Command(command[0], command[1:]...)
+	in, _ := p.StdinPipe()
+	out, _ := p.StdoutPipe()
+	if err := p.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = in.Close(); _ = p.Wait() }()
+	line := frameCall(nil, firstID+1, "echo", args(`{"text":"hello"}`), "")
+	buf := make([]byte, readBuffer)
+	for b.Loop() {
+		if _, err := in.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := out.Read(buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -24,6 +24,8 @@ type pending struct {
 	id   int64
 	done chan reply    // one place
 	kick chan struct{} // one place: the clocks changed
+	// timer is the owner's, kept because making one costs more than setting it.
+	timer *time.Timer
 
 	// Others reach a pending request by its id, and it may have been freed and
 	// used again since: under the lock they compare the id first.
@@ -39,7 +41,9 @@ type pending struct {
 }
 
 var pendings = sync.Pool{New: func() any {
-	return &pending{done: make(chan reply, 1), kick: make(chan struct{}, 1)}
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &pending{done: make(chan reply, 1), kick: make(chan struct{}, 1), timer: t}
 }}
 
 func newPending(id int64, progress func(Progress), questions Questions) *pending {
@@ -177,7 +181,8 @@ func (c *conn) await(ctx context.Context, p *pending, call *Call) reply {
 	}
 	begin := time.Now()
 	alive := begin
-	timer := time.NewTimer(until(begin, alive, begin, call, 0))
+	timer := p.timer
+	timer.Reset(until(begin, alive, begin, call, 0))
 	defer timer.Stop()
 	for {
 		select {

@@ -160,6 +160,7 @@ func (c *conn) client() *mcp.Client {
 	return mcp.NewClient(&mcp.Implementation{Name: "tenon", Version: "1"}, &mcp.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler),
 		Capabilities: &mcp.ClientCapabilities{
+			//lint:ignore SA1019 servers of every older protocol ask for roots
 			RootsV2:     &mcp.RootCapabilities{ListChanged: true},
 			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}},
 		},
@@ -169,6 +170,7 @@ func (c *conn) client() *mcp.Client {
 				hear.ToolsChanged()
 			}
 		},
+		//lint:ignore SA1019 servers of every older protocol log
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
 			if hear != nil {
 				hear.ServerLog(string(r.Params.Level), c.mask.Replace(logText(r.Params.Data)))

@@ -122,7 +122,6 @@ func (a *app) root() *cobra.Command {
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand())
 	add("setup", a.initCommand(), a.trustCommand(), a.opencodeCommand(), a.daemonCommand())
 	add("help", a.doctorCommand(), a.versionCommand(), a.completionCommand())
-	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // "tenon help" is answered below
 	help := &cobra.Command{Use: "help [COMMAND]", Short: "Explain a command", GroupID: "help",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, rest, err := root.Find(args)
@@ -131,7 +130,7 @@ func (a *app) root() *cobra.Command {
 			}
 			return target.Help()
 		}}
-	root.AddCommand(help)
+	root.SetHelpCommand(help)
 	return root
 }
 

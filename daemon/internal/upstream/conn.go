@@ -30,6 +30,9 @@ type wire interface {
 	// deliver sends a message of the SDK's session and returns once the server
 	// has taken it, so that what follows cannot overtake it.
 	deliver(ctx context.Context, b []byte) error
+	// linger lets the caller of request p read for a moment in place of the
+	// wire's own reader. It returns soon, answered or not.
+	linger(p *pending)
 	// forget tells that nobody waits for the answer to request id any more.
 	forget(id int64)
 	// ready is told the negotiated version once initialization is over.
@@ -46,6 +49,7 @@ type unwired struct{}
 
 func (unwired) send([]byte, int64) error              { return io.ErrClosedPipe }
 func (unwired) deliver(context.Context, []byte) error { return io.ErrClosedPipe }
+func (unwired) linger(*pending)                       {}
 func (unwired) forget(int64)                          {}
 func (unwired) ready(string)                          {}
 func (unwired) pid() int                              { return 0 }
@@ -60,6 +64,8 @@ type conn struct {
 	noise limiter
 	wire  wire
 	next  atomic.Int64 // last request id used
+
+	answers atomic.Int64 // results received
 
 	info        atomic.Pointer[Info]
 	sdk         atomic.Pointer[sdkLink] // where messages that are not ours go
@@ -193,6 +199,7 @@ func (c *conn) request(ctx context.Context, method string, params []byte) (json.
 	if err := c.send(p, b); err != nil {
 		return nil, err
 	}
+	c.wire.linger(p)
 	select {
 	case r := <-p.done:
 		return r.result, r.err

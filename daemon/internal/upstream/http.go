@@ -71,8 +71,9 @@ func (w *web) do(ctx context.Context, method, url string, body []byte, header ht
 	return resp, connected.Load(), err
 }
 
-func (w *web) pid() int       { return 0 }
-func (w *web) stderr() string { return "" }
+func (w *web) linger(*pending) {} // each answer has its own stream, or there is no hurry
+func (w *web) pid() int        { return 0 }
+func (w *web) stderr() string  { return "" }
 
 // refusal describes an answer that is none of the protocol's, and closes it.
 func (w *web) refusal(resp *http.Response) *fault.Error {

@@ -41,14 +41,25 @@ func newLineReader(r io.Reader, limit int64, sink lineSink) *lineReader {
 // is delivered too.
 func (l *lineReader) run() error {
 	for {
-		n, err := l.r.Read(l.buf)
-		l.feed(l.buf[:n])
-		if err != nil {
-			if len(l.long) > 0 || l.head != nil {
-				l.end(nil)
-			}
+		if err := l.step(); err != nil {
+			l.flush()
 			return err
 		}
+	}
+}
+
+// step does one read and delivers the lines that it completes. After an error
+// that is not the end, such as a deadline, it may be called again.
+func (l *lineReader) step() error {
+	n, err := l.r.Read(l.buf)
+	l.feed(l.buf[:n])
+	return err
+}
+
+// flush delivers a last line without an end.
+func (l *lineReader) flush() {
+	if len(l.long) > 0 || l.head != nil {
+		l.end(nil)
 	}
 }
 

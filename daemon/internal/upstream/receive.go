@@ -85,6 +85,7 @@ func (c *conn) answered(id int64, m *message, owned bool) {
 	if !owned {
 		result = bytes.Clone(result)
 	}
+	c.answers.Add(1)
 	p.settle(result, nil)
 }
 
@@ -170,6 +171,12 @@ func (c *conn) single() (int64, *pending) {
 		return id, p
 	}
 	return 0, nil
+}
+
+func (c *conn) inFlight() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls)
 }
 
 func (c *conn) makeNoise(b []byte) {

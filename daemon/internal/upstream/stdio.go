@@ -2,8 +2,10 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -28,6 +30,13 @@ type stdio struct {
 	errs   *os.File
 	tail   *tail
 	quiet  chan struct{} // closed when stderr is read to its end
+
+	turn    chan struct{}             // one place; full when nobody reads
+	called  chan struct{}             // one place; ends the yielding
+	lines   *lineReader               // the holder of the turn's, as is the next
+	timed   bool                      // stdout has a caller's deadline
+	answers int                       // lines since the pump looked
+	exited  atomic.Pointer[time.Time] // when to stop reading, once the process is gone
 }
 
 // newStdio starts the process and begins to read.
@@ -38,12 +47,15 @@ func newStdio(c *conn, rec *proctree.Record) error {
 		return withFate(c.unavailable("server %s did not start: %w", s.Name, err).
 			WithHint("check command and cwd of the server"), fateNotSent)
 	}
-	w := &stdio{c: c, proc: p, quiet: make(chan struct{}), tail: &tail{mask: c.mask}}
+	w := &stdio{c: c, proc: p, quiet: make(chan struct{}), tail: &tail{mask: c.mask},
+		turn: make(chan struct{}, 1), called: make(chan struct{}, 1)}
 	if s.Observer != nil {
 		w.tail.hear = s.Observer.Stderr
 	}
 	// Start made pipes, since we named no files.
 	w.stdout, w.errs = p.Stdout.(*os.File), p.Stderr.(*os.File)
+	w.lines = newLineReader(w.stdout, c.limit, w)
+	w.turn <- struct{}{}
 	w.out = newOutbox(p.Stdin.(*os.File))
 	c.wire = w
 	c.work.Go(w.read)
@@ -58,9 +70,82 @@ func newStdio(c *conn, rec *proctree.Record) error {
 func (w *stdio) line(b []byte, owned bool)          { w.c.receive(b, owned, 0) }
 func (w *stdio) tooLong(head, tail []byte, _ int64) { w.c.unreadable(head, tail, 0) }
 
-// read reads stdout to its end and then ends the connection.
+// Whoever holds the turn reads stdout. That is the wire's own goroutine, but
+// while one call follows another it leaves the turn to the callers: a caller
+// that reads its answer itself saves the change of goroutine, which costs as
+// much as the pipe does (BenchmarkFloor). A caller reads for a moment only, so
+// that cancelling and limits need not interrupt a read.
+const (
+	lingerFor = 2 * time.Millisecond // a caller's reading
+	yieldFor  = 5 * time.Millisecond // how long the turn is left to callers after an answer
+)
+
+// linger reads for the caller of p, if it is alone.
+func (w *stdio) linger(p *pending) {
+	select {
+	case <-w.turn:
+	default:
+		return
+	}
+	if id, _ := w.c.single(); id == p.id {
+		_ = w.stdout.SetReadDeadline(time.Now().Add(lingerFor)) // fails only when closed
+		w.timed = true
+		for len(p.done) == 0 {
+			if w.lines.step() != nil {
+				break // the end, too, is for the wire's goroutine to see
+			}
+		}
+	}
+	w.turn <- struct{}{}
+	if w.c.inFlight() > 0 || len(p.done) == 0 {
+		w.wake()
+	}
+}
+
+func (w *stdio) wake() {
+	select {
+	case w.called <- struct{}{}:
+	default:
+	}
+}
+
+// pump reads until the stream ends and returns why.
+func (w *stdio) pump() error {
+	yield := time.NewTimer(yieldFor)
+	defer yield.Stop()
+	for {
+		<-w.turn
+		if w.timed {
+			w.timed = false
+			_ = w.stdout.SetReadDeadline(time.Time{}) // fails only when closed
+		}
+		// Looked at after the deadline was taken away, and set before watch
+		// sets one: the process's end cannot be missed.
+		if until := w.exited.Load(); until != nil {
+			_ = w.stdout.SetReadDeadline(*until)
+		}
+		before := w.c.answers.Load()
+		err := w.lines.step()
+		alone := w.c.answers.Load() != before && w.c.inFlight() == 0
+		w.turn <- struct{}{}
+		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || w.exited.Load() != nil) {
+			w.lines.flush()
+			return err
+		}
+		if alone {
+			yield.Reset(yieldFor)
+			select {
+			case <-w.called:
+			case <-yield.C:
+			case <-w.c.done:
+			}
+		}
+	}
+}
+
+// read pumps stdout to its end and then ends the connection.
 func (w *stdio) read() {
-	err := newLineReader(w.stdout, w.c.limit, w).run()
+	err := w.pump()
 	timer := time.NewTimer(exitAfterEOF)
 	defer timer.Stop()
 	select {
@@ -82,6 +167,7 @@ func (w *stdio) read() {
 func (w *stdio) watch() {
 	<-w.proc.Done()
 	deadline := time.Now().Add(drainAfterExit)
+	w.exited.Store(&deadline)
 	_ = w.stdout.SetReadDeadline(deadline) // fails only when closed already
 	_ = w.errs.SetReadDeadline(deadline)
 }

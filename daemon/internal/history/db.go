@@ -19,6 +19,9 @@ import (
 // schemaVersion is kept in the file; a newer one is left alone.
 const schemaVersion = 1
 
+// Calls have one index only, since nearly every record is one: whether a call
+// is there already (life, intent) is asked by way of its run, and only for what
+// a dead daemon left.
 const schema = `
 CREATE TABLE IF NOT EXISTS runs (
 	id TEXT PRIMARY KEY, life TEXT NOT NULL, session TEXT NOT NULL, root TEXT NOT NULL DEFAULT '',
@@ -28,12 +31,11 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_started ON runs (started);
 CREATE INDEX IF NOT EXISTS runs_session ON runs (session, started);
 CREATE TABLE IF NOT EXISTS calls (
-	id TEXT PRIMARY KEY, run TEXT NOT NULL, n INTEGER NOT NULL, session TEXT NOT NULL,
+	life TEXT NOT NULL, intent INTEGER NOT NULL, run TEXT NOT NULL, n INTEGER NOT NULL, session TEXT NOT NULL,
 	server TEXT NOT NULL, tool TEXT NOT NULL, instance TEXT NOT NULL DEFAULT '', started INTEGER NOT NULL,
 	status TEXT NOT NULL, kind TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '',
 	ms REAL NOT NULL DEFAULT 0, input TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX IF NOT EXISTS calls_run ON calls (run, n);
-CREATE INDEX IF NOT EXISTS calls_started ON calls (started);
 CREATE TABLE IF NOT EXISTS audit (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, actor TEXT NOT NULL,
 	action TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '') STRICT;
@@ -177,8 +179,10 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error
 			if outcome == "" {
 				outcome = "unknown"
 			}
-			_, err = tx.ExecContext(ctx, `INSERT OR IGNORE INTO calls (id, run, n, session, server, tool, instance, started, status)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, callID(life, id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
+			_, err = tx.ExecContext(ctx, `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status)
+				SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+				WHERE NOT EXISTS (SELECT 1 FROM calls WHERE run = ?3 AND life = ?1 AND intent = ?2)`,
+				life, int64(id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
 		}
 		if err != nil {
 			return err

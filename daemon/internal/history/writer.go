@@ -197,17 +197,15 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 	return nil
 }
 
-const insertCall = `INSERT OR IGNORE INTO calls (id, run, n, session, server, tool, instance, started, status, kind, message, ms, input)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertCall = `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status, kind, message, ms, input)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func (s *Store) insertCall(st *sql.Stmt, r record) error {
-	_, err := st.Exec(callID(s.life, r.intent), r.call.Run, r.call.Call, r.call.Session, r.call.Server, r.call.Tool, r.call.Instance,
+	_, err := st.Exec(s.life, int64(r.intent), r.call.Run, r.call.Call, r.call.Session, r.call.Server, r.call.Tool, r.call.Instance,
 		r.call.Started.UnixMilli(), r.outcome.Status, r.outcome.Kind, s.redact.Text(r.outcome.Message), r.outcome.MS,
 		s.redact.Text(head(string(r.outcome.Input), inputBytes)))
 	return err
 }
-
-func callID(life string, intent uint64) string { return fmt.Sprintf("%s-%d", life, intent) }
 
 // head is at most n bytes of s, cut between characters.
 func head(s string, n int) string {

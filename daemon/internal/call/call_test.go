@@ -423,3 +423,58 @@ func TestHistoryKnowsEveryCallAndNoSecret(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// R-27: two pairs, one key.
+func TestPairsThatShareAKeyAreToldApart(t *testing.T) {
+	r := newRig(t)
+	server := func(name string) *config.Server {
+		return &config.Server{Name: name, Scope: config.Shared, Enabled: true, Inherit: true, CallTimeout: time.Minute}
+	}
+	r.view.Servers = map[string]*config.Server{"foo": server("foo"), "foo_bar": server("foo_bar")}
+	r.path.o.Catalog.Learn("def-foo", "x1", 1, []upstream.Tool{{Name: "bar_baz"}, {Name: "other"}})
+	r.path.o.Catalog.Learn("def-foo_bar", "x2", 1, []upstream.Tool{{Name: "baz"}})
+	r.shelf.set(upstream.Tool{Name: "bar_baz"}, upstream.Tool{Name: "baz"}, upstream.Tool{Name: "other"})
+	try := func(server, tool string) fault.Kind {
+		req := r.request(tool, `{}`)
+		req.Server = server
+		_, err := r.path.Call(context.Background(), req)
+		return fault.KindOf(err)
+	}
+	r.rule("foo_bar/baz", "deny")
+	if try("foo", "bar_baz") != "" || try("foo_bar", "baz") != fault.PermissionDenied {
+		t.Error("a rule that names the pair hits the pair")
+	}
+	r.view.Permissions.Rules = nil
+	r.rule("foo_*", "deny")
+	r.rule("foo_bar_*", "allow")
+	if try("foo", "bar_baz") != fault.PermissionDenied || try("foo_bar", "baz") != fault.PermissionDenied {
+		t.Error("where the key cannot tell them apart the stricter rule wins")
+	}
+	if got := r.path.Collisions(context.Background(), r.request("", "")); len(got) != 1 || got[0].Key != "foo_bar_baz" {
+		t.Errorf("collisions %+v", got)
+	}
+}
+
+func TestSearchAndDescribeStartWhatWasNeverListed(t *testing.T) {
+	r := newRig(t)
+	r.view.Servers["off"] = &config.Server{Name: "off", Scope: config.Shared}
+	req := r.request("", "")
+	if got := r.path.Entries(context.Background(), req, false); len(got) != 1 || got[0].List != nil || len(r.shelf.taken) != 0 {
+		t.Errorf("only looking starts nothing: %+v", got)
+	}
+	found := r.path.Search(context.Background(), req, proto.Search{Query: "echo"})
+	if found.Total != 1 || found.Items[0].Path != "tools.fake.echo" || r.shelf.open != 0 {
+		t.Errorf("%+v, %d leases open", found, r.shelf.open)
+	}
+	r.path.Search(context.Background(), req, proto.Search{})
+	if len(r.shelf.taken) != 1 {
+		t.Errorf("%d starts; a listed server is not started again", len(r.shelf.taken))
+	}
+	d, err := r.path.Describe(context.Background(), req, "tools.fake.read_file")
+	if err != nil || d.Tool != "read-file" || d.Path != "tools.fake.read_file" {
+		t.Errorf("%+v %v", d, err)
+	}
+	if _, err := r.path.Describe(context.Background(), req, "fake.ecko"); fault.KindOf(err) != fault.UnknownTool || !strings.Contains(fault.From(err).Hint, "fake.echo") {
+		t.Errorf("%v", err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/lease"
+	"tenon/daemon/internal/policy"
 	"tenon/proto"
 )
 
@@ -148,6 +149,21 @@ func (p *Path) Describe(ctx context.Context, req Request, path string) (*Descrip
 		d.OutputSchema = t.OutputSchema
 	}
 	return d, nil
+}
+
+// Collisions finds the tools of a view that share a permission key, as far as
+// their servers were listed; for tenon doctor.
+func (p *Path) Collisions(ctx context.Context, req Request) []policy.Collision {
+	var pairs [][2]string
+	for _, e := range p.Entries(ctx, req, false) {
+		if e.List == nil {
+			continue
+		}
+		for _, t := range e.List.Tools {
+			pairs = append(pairs, [2]string{e.Server, t.Name})
+		}
+	}
+	return policy.Collisions(pairs)
 }
 
 // Seen is the list that a caller of one server sees now, without starting it;

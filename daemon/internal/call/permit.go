@@ -51,7 +51,7 @@ func (c *call) validate() error {
 
 // permit decides, and asks where the verdict says so.
 func (c *call) permit(ctx context.Context) error {
-	verdict := c.decide()
+	verdict := c.decide(ctx)
 	switch verdict.Action {
 	case policy.Allow:
 		return nil
@@ -68,8 +68,10 @@ func (c *call) permit(ctx context.Context) error {
 
 // decide gives the verdict by the pinned view and by the newest one, whichever
 // is stricter: rules that were tightened hold from the next call on.
-func (c *call) decide() policy.Verdict {
-	in := policy.Input{View: c.req.View, Class: peer.Stranger, Server: c.server.Name, Tool: c.toolName}
+func (c *call) decide(ctx context.Context) policy.Verdict {
+	in := policy.Input{
+		View: c.req.View, Class: peer.Stranger, Server: c.server.Name, Tool: c.toolName, SharedWith: c.sharing(ctx),
+	}
 	if c.req.Caller != nil {
 		in.Class = c.req.Caller.Class
 	}

@@ -18,6 +18,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/lease"
+	"tenon/daemon/internal/policy"
 )
 
 // target is what a call goes to.
@@ -260,6 +261,29 @@ type namespaces struct {
 type viewNames struct {
 	names   map[string]string // server -> namespace
 	servers map[string]string // namespace -> server
+	near    map[string][]near // server -> servers whose tools may share a key with its own
+}
+
+// near is a server with the beginning of its permission keys.
+type near struct{ server, prefix string }
+
+// sharing are the servers with a tool whose permission key is the same. One
+// that was never listed counts if it may have such a tool.
+func (c *call) sharing(ctx context.Context) []string {
+	var out []string
+	for _, n := range c.p.namespaces.of(c.req.View).near[c.server.Name] {
+		key := policy.Key(c.server.Name, c.toolName)
+		if !strings.HasPrefix(key, n.prefix) {
+			continue
+		}
+		req := *c.req
+		req.Server = n.server
+		list := c.p.Seen(ctx, req)
+		if list == nil || slices.ContainsFunc(list.Tools, func(t *catalog.Tool) bool { return policy.Key(n.server, t.Name) == key }) {
+			out = append(out, n.server)
+		}
+	}
+	return out
 }
 
 func (n *namespaces) of(v *config.View) *viewNames {
@@ -269,9 +293,18 @@ func (n *namespaces) of(v *config.View) *viewNames {
 	if names != nil {
 		return names
 	}
-	names = &viewNames{names: map[string]string{}, servers: map[string]string{}}
-	for _, one := range catalog.Namespaces(v) {
+	names = &viewNames{names: map[string]string{}, servers: map[string]string{}, near: map[string][]near{}}
+	all := catalog.Namespaces(v)
+	for _, one := range all {
 		names.names[one.Server], names.servers[one.Namespace] = one.Namespace, one.Server
+		mine := policy.Key(one.Server, "")
+		for _, other := range all {
+			prefix := policy.Key(other.Server, "")
+			related := strings.HasPrefix(mine, prefix) || strings.HasPrefix(prefix, mine)
+			if other.Server != one.Server && related && Usable(v.Servers[other.Server]) {
+				names.near[one.Server] = append(names.near[one.Server], near{other.Server, prefix})
+			}
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

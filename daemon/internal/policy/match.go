@@ -19,6 +19,31 @@ func Key(server, tool string) string {
 	return b.String()
 }
 
+// Collision is a key that several tools share.
+type Collision struct {
+	Key   string
+	Tools []string // "server/tool", in the given order
+}
+
+// Collisions finds the keys that more than one of the pairs (server, tool) has,
+// in the order in which they are met.
+func Collisions(pairs [][2]string) []Collision {
+	byKey := map[string][]string{}
+	var order []string
+	for _, p := range pairs {
+		key := Key(p[0], p[1])
+		if len(byKey[key]) == 1 {
+			order = append(order, key)
+		}
+		byKey[key] = append(byKey[key], p[0]+"/"+p[1])
+	}
+	out := make([]Collision, len(order))
+	for i, key := range order {
+		out[i] = Collision{Key: key, Tools: byKey[key]}
+	}
+	return out
+}
+
 // sanitise writes s with one "_" for each UTF-16 unit that is not allowed, as
 // the host's regular expression replaces them.
 func sanitise(b *strings.Builder, s string) {

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/peer"
@@ -53,6 +54,9 @@ type Input struct {
 	// current counts as ask.
 	Hosted bool
 	Host   *proto.RuleList
+	// SharedWith are other servers of the view with a tool of the same key; a
+	// rule over the key cannot tell such pairs apart.
+	SharedWith []string
 	// Remembered says that the user approved exactly this tool for always.
 	Remembered bool
 }
@@ -120,6 +124,9 @@ func Decide(in Input) Verdict {
 	key := Key(in.Server, in.Tool)
 	v := Verdict{Key: key, Action: Allow, preset: Derive(in.View.Permissions)}
 	rule := best(in.View.Permissions.Rules, key, in.Server, in.Tool)
+	if len(in.SharedWith) > 0 && (rule == nil || !isPair(rule.Pattern)) {
+		rule = strictest(in, key, rule)
+	}
 	if rule != nil {
 		v.Action, v.src, v.rule = Action(rule.Action), fromRule, rule
 	}
@@ -169,6 +176,28 @@ func withHost(v Verdict, list *proto.RuleList) Verdict {
 		return host
 	}
 	return v
+}
+
+// strictest is the rule for a key that several pairs share: a longer pattern
+// may be meant for the other server, so that what a rule says of one of the
+// servers as a whole ("foo_*") is not outvoted by it. A rule that names the pair
+// is not concerned.
+func strictest(in Input, key string, rule *config.Rule) *config.Rule {
+	rules := in.View.Permissions.Rules
+	for _, server := range append([]string{in.Server}, in.SharedWith...) {
+		prefix := Key(server, "")
+		for i := range rules {
+			r := &rules[i]
+			whole := strings.HasPrefix(r.Pattern, prefix) && strings.Trim(r.Pattern[len(prefix):], "*") == ""
+			if !whole || !Match(r.Pattern, key) {
+				continue
+			}
+			if rule == nil || Action(r.Action).strictness() > Action(rule.Action).strictness() {
+				rule = r
+			}
+		}
+	}
+	return rule
 }
 
 // best is the daemon's rule for a call: the one with most literal characters

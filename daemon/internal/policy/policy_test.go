@@ -187,6 +187,37 @@ func TestPairsThatShareAKey(t *testing.T) {
 	}
 }
 
+// what a rule says of a server as a whole is not outvoted by a longer
+// pattern that may be meant for the other one.
+func TestTheStricterRuleWinsWhereAKeyIsShared(t *testing.T) {
+	decide := func(shared []string, rules ...config.Rule) Action {
+		return Decide(Input{
+			View: &config.View{Permissions: config.Permissions{Rules: rules}}, Class: peer.User,
+			Server: "foo", Tool: "bar_baz", SharedWith: shared,
+		}).Action
+	}
+	denyFoo, allowOther := config.Rule{Pattern: "foo_*", Action: "deny"}, config.Rule{Pattern: "foo_bar_*", Action: "allow"}
+	if decide(nil, denyFoo, allowOther) != Allow {
+		t.Error("where nothing is shared the longest pattern wins")
+	}
+	if decide([]string{"foo_bar"}, denyFoo, allowOther) != Deny {
+		t.Error("foo is denied as a whole")
+	}
+	if decide([]string{"foo_bar"}, config.Rule{Pattern: "foo_*", Action: "allow"}, config.Rule{Pattern: "foo_bar_*", Action: "deny"}) != Deny {
+		t.Error("foo_bar is denied as a whole")
+	}
+	if decide([]string{"foo_bar"}, denyFoo, config.Rule{Pattern: "foo/bar_baz", Action: "allow"}) != Allow {
+		t.Error("a rule that names the pair is not concerned")
+	}
+	if decide([]string{"foo_bar"}, config.Rule{Pattern: "*", Action: "deny"}, config.Rule{Pattern: "foo_bar_baz", Action: "allow"}) != Allow {
+		t.Error("a rule over everything speaks of no server")
+	}
+	got := Collisions([][2]string{{"foo", "bar_baz"}, {"x", "y"}, {"foo_bar", "baz"}, {"foo.bar", "baz"}})
+	if len(got) != 1 || got[0].Key != "foo_bar_baz" || strings.Join(got[0].Tools, " ") != "foo/bar_baz foo_bar/baz foo.bar/baz" {
+		t.Errorf("collisions %+v", got)
+	}
+}
+
 func TestPresetIsDerivedFromTheDials(t *testing.T) {
 	for _, c := range []struct {
 		p    config.Permissions

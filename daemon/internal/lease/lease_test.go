@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/lease"
 	"tenon/daemon/internal/pool"
@@ -21,7 +22,10 @@ import (
 	"tenon/proto"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	fakeserver.MaybeMain()
+	goleak.VerifyTestMain(m)
+}
 
 // clock is moved by hand.
 type clock struct {

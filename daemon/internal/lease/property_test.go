@@ -21,7 +21,7 @@ import (
 // left waiting, and in the end nothing left running.
 func TestAnythingAtOnceKeepsTheInvariants(t *testing.T) {
 	const maxInstances, sessions = 3, 8
-	steps := 150
+	steps := 80
 	if testing.Short() {
 		steps = 30
 	}

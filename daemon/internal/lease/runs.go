@@ -70,8 +70,7 @@ func (m *Manager) checkPinLocked(b *binding, key bindingKey, r *Request) error {
 }
 
 // breakDeadlockLocked finds runs that only wait for slots held by each other
-// and refuses the newest waiter among them (design: two runs that hold and
-// want each other's servers).
+// and refuses the newest waiter among them.
 //
 // A run is stuck when it waits, has no call in flight, and each slot it waits
 // for is held by stuck runs. The set is found by starting with all waiting

@@ -2,7 +2,7 @@ package peer
 
 import "tenon/daemon/internal/fault"
 
-// Action is something not every caller may do (decisions A.2).
+// Action is something not every caller may do.
 type Action string
 
 // The actions that are checked.

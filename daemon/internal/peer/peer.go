@@ -9,8 +9,7 @@ import (
 	"tenon/daemon/internal/session"
 )
 
-// Class is what kind of caller it is; the daemon decides it, never the caller
-// (decisions A.1).
+// Class is what kind of caller it is; the daemon decides it, never the caller.
 type Class string
 
 // The classes of callers.

@@ -35,7 +35,7 @@ const (
 	maxEnv = 256 << 10
 )
 
-// markers are variables that mark an agent's shell or terminal (decisions A.1).
+// markers are variables that mark an agent's shell or terminal.
 var markers = []struct{ name, value string }{
 	{"OPENCODE", "1"}, {"OPENCODE_PID", ""}, {"OPENCODE_TERMINAL", ""}, {"AGENT", "1"},
 }
@@ -62,7 +62,7 @@ func New(o Options) *Resolver {
 //   - a ticket that is not valid, or the ticket of another session than the one
 //     named: a stranger without a session;
 //   - no ticket, and an agent above: a stranger without a session;
-//   - else a user, in the session it names, if any (decisions A.3).
+//   - else a user, in the session it names, if any.
 //
 // A request over TCP has no process behind it: without a ticket it is a
 // stranger, whatever its bearer token, which the edge has checked.
@@ -150,7 +150,7 @@ func (r *Resolver) byTicket(c *Caller, id, ticket string) error {
 	}
 	c.Class, c.Session, c.Ticket = Agent, s, &t
 	if t.Kind == session.DirectoryTicket {
-		c.Class = User // decisions A.12
+		c.Class = User // a terminal is where the user sits
 	}
 	return nil
 }

@@ -35,11 +35,13 @@ func (c *counted) Call(ctx context.Context, call upstream.Call) (json.RawMessage
 }
 
 // settle learns from the outcome of a call. An error of the tool is an answer:
-// the server lives. Ends of ctx and broken connections teach nothing here.
+// the server lives. After a timeout, or a connection that broke in the middle
+// (its end may show itself later than the call's), it is doubtful. The end of
+// the caller's ctx teaches nothing.
 func (i *Instance) settle(err error) {
 	if err != nil {
 		switch fault.KindOf(err) {
-		case fault.TimeoutExceeded:
+		case fault.TimeoutExceeded, fault.ServerUnavailable:
 			i.timeouts.Add(1)
 			return
 		case fault.ToolFailure, fault.UnknownTool, fault.InvalidToolInput, fault.InvalidToolOutput:
@@ -59,8 +61,8 @@ func (i *Instance) settle(err error) {
 	i.pool.mu.Unlock()
 }
 
-// Doubtful reports whether a call timed out and none was answered since: the
-// connection may only look alive.
+// Doubtful reports whether a call timed out or broke, and none was answered
+// since: the connection may only look alive.
 func (i *Instance) Doubtful() bool { return i.timeouts.Load() > 0 }
 
 // check is the one ping of a doubtful instance that all its users share.
@@ -94,12 +96,20 @@ func (i *Instance) Check(ctx context.Context) (usable bool, err error) {
 }
 
 func (i *Instance) ping(over chan struct{}) {
+	conn := i.conn.Load().Conn
 	ctx, cancel := context.WithTimeout(i.life, pingWithin)
-	err := i.conn.Load().Ping(ctx)
+	err := conn.Ping(ctx)
+	if fault.KindOf(err) == fault.ServerUnavailable && i.local() {
+		select { // a broken pipe: the end of the process is near
+		case <-conn.Done():
+		case <-ctx.Done():
+		}
+	}
 	cancel()
 	switch {
 	case err == nil:
 		i.timeouts.Store(0)
+	case i.brokeBy(conn):
 	case i.inFlight.Load() == 0 || i.timeouts.Load() >= hopeless:
 		i.pool.log.Warn("instance does not answer", "server", i.def.Server.Name, "instance", i.id, "err", err)
 		i.pool.End(i, "it did not answer a ping after a call had timed out")
@@ -108,4 +118,23 @@ func (i *Instance) ping(over chan struct{}) {
 	i.check.running = nil
 	i.check.mu.Unlock()
 	close(over)
+}
+
+// local reports whether the server is a process of ours.
+func (i *Instance) local() bool { return i.def.Server.Kind != "http" && i.def.Server.Kind != "sse" }
+
+// brokeBy reports whether the connection is gone by itself, in which case the
+// crash is counted now: the next start must know of it.
+func (i *Instance) brokeBy(conn upstream.Conn) bool {
+	select {
+	case <-conn.Done():
+	default:
+		return false
+	}
+	i.pool.mu.Lock()
+	defer i.pool.mu.Unlock()
+	if i.endReason == "" {
+		i.crashedLocked(conn)
+	}
+	return true
 }

@@ -28,20 +28,22 @@ type health struct {
 	reason   string // of the last crash or failed start
 }
 
-// crashed counts the crash (or failed start) of generation gen.
-func (h *health) crashed(gen, newest uint64, reason string, now time.Time) {
+// crashed counts the crash (or failed start) of generation gen. Only processes
+// of ours come into a crash loop: a remote server that is down is tried again
+// for as long as it is asked for.
+func (h *health) crashed(gen, newest uint64, remote bool, reason string, now time.Time) {
 	h.reason = reason
 	if gen <= h.lastGen {
 		return
 	}
 	h.lastGen = newest
 	h.crashes++
-	wait := firstBackoff << (2 * (h.crashes - 1))
-	if wait > maxBackoff {
-		wait = maxBackoff
+	wait := maxBackoff
+	if h.crashes <= 3 { // 0.1 s, 0.4 s, 1.6 s
+		wait = firstBackoff << (2 * (h.crashes - 1))
 	}
 	h.next = now.Add(wait)
-	h.loop = h.crashes >= crashLoop
+	h.loop = !remote && h.crashes >= crashLoop
 }
 
 // answered notes that a call was answered: what crashed before is history.

@@ -99,8 +99,14 @@ func (i *Instance) Ready(ctx context.Context) error {
 	}
 }
 
-// Usable reports whether the instance is ready and neither ending nor gone.
-func (i *Instance) Usable() bool { return i.phase.Load() == phaseServing }
+// Usable reports whether the instance is ready, and neither ending nor broken.
+func (i *Instance) Usable() bool {
+	if i.phase.Load() != phaseServing {
+		return false
+	}
+	c := i.conn.Load()
+	return c != nil && !i.brokeBy(c.Conn)
+}
 
 // Starting reports whether the start is still going on.
 func (i *Instance) Starting() bool { return i.phase.Load() == phaseStarting }
@@ -122,7 +128,7 @@ func (i *Instance) State() string {
 		return "starting"
 	case phase >= phaseEnding && i.inFlight.Load() > 0:
 		return "draining"
-	case phase >= phaseEnding:
+	case phase >= phaseEnding || !i.Usable():
 		return "dying"
 	case i.Doubtful():
 		return "doubtful"

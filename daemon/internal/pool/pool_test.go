@@ -263,6 +263,53 @@ func TestFiveCrashesInARowAreACrashLoopThatRestartClears(t *testing.T) {
 	}
 }
 
+func TestARemoteServerThatIsDownIsTriedAgainForEver(t *testing.T) {
+	down := true
+	f := &pooltest.Farm{Start: func(context.Context, *config.Definition) error {
+		if down {
+			return fault.New(fault.ServerUnavailable, "connection refused")
+		}
+		return nil
+	}}
+	p := newPool(t, f, pool.Options{Now: fastClock()})
+	d := pooltest.Definition("s", func(d *config.Definition) { d.Server.Kind = "http" })
+	for range 8 {
+		i, err := p.TryStart(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Ready(within(t)); err == nil {
+			t.Fatal("it started")
+		}
+		<-i.Done()
+	}
+	down = false
+	mustStart(t, p, d)
+}
+
+func TestAfterABrokenCallTheInstanceIsNotUsedUnchecked(t *testing.T) {
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) {
+		c.OnCall = func(context.Context, upstream.Call) (json.RawMessage, error) {
+			return nil, fault.New(fault.ServerUnavailable, "broken pipe")
+		}
+		c.OnPing = func(context.Context) error {
+			c.Kill("exit status 3") // what broke the pipe shows itself only now
+			return fault.New(fault.ServerUnavailable, "broken pipe")
+		}
+	}}
+	p := newPool(t, f, pool.Options{})
+	i := mustStart(t, p, pooltest.Definition("s"))
+	if err := call(t, i); fault.KindOf(err) != fault.ServerUnavailable {
+		t.Fatal(err)
+	}
+	if usable, err := i.Check(within(t)); usable || err != nil {
+		t.Fatalf("%v, %v", usable, err)
+	}
+	if s := p.Status("s"); !strings.Contains(s.Detail, "exit status 3") {
+		t.Errorf("the crash is not counted when the check ends: %+v", s)
+	}
+}
+
 func TestAnAnsweredCallEndsTheRowOfCrashes(t *testing.T) {
 	f := &pooltest.Farm{}
 	p := newPool(t, f, pool.Options{Now: fastClock()})
@@ -299,7 +346,8 @@ func TestARestartAfterACrashIsHeldBackVisibly(t *testing.T) {
 	f := &pooltest.Farm{Start: func(context.Context, *config.Definition) error {
 		return fault.New(fault.ServerUnavailable, "exit status 1")
 	}}
-	p := newPool(t, f, pool.Options{})
+	now := time.Now() // stands still: the whole back-off is waited out
+	p := newPool(t, f, pool.Options{Now: func() time.Time { return now }})
 	d := pooltest.Definition("s")
 	for n := range 2 {
 		i, err := p.TryStart(d)
@@ -311,7 +359,7 @@ func TestARestartAfterACrashIsHeldBackVisibly(t *testing.T) {
 			t.Fatal("it started")
 		}
 		<-i.Done()
-		if n == 1 && time.Since(began) < 90*time.Millisecond {
+		if n == 1 && time.Since(began) < 100*time.Millisecond {
 			t.Errorf("the second start was not held back: %s", time.Since(began))
 		}
 	}

@@ -130,8 +130,7 @@ func (i *Instance) startFailed(conn upstream.Conn, err error) {
 	p.mu.Lock()
 	i.phase.Store(phaseEnding)
 	if i.endReason == "" && !i.slow {
-		i.tmpl.health.crashed(i.gen, p.lastGen, reason, p.now())
-		i.tmpl.troubled.Store(true)
+		i.countCrashLocked(reason)
 	}
 	i.failed = err
 	close(i.started)
@@ -159,32 +158,34 @@ func (i *Instance) serve(conn upstream.Conn) {
 	p.mu.Unlock()
 	p.log.Info("instance ready", "server", i.def.Server.Name, "instance", i.id, "pid", conn.Info().PID)
 
-	crashed := i.watch(conn)
-	reason := i.leave(conn, crashed)
+	i.watch(conn)
+	reason := i.leave(conn)
 	i.closeConn(conn)
 	p.log.Info("instance gone", "server", i.def.Server.Name, "instance", i.id, "reason", reason)
 	p.free(i, reason)
 }
 
-// watch keeps the list of tools current until the instance is ended (false) or
-// its connection breaks (true).
-func (i *Instance) watch(conn upstream.Conn) (crashed bool) {
+// watch keeps the list of tools current until the instance is ended or its
+// connection breaks.
+func (i *Instance) watch(conn upstream.Conn) {
 	delay := time.NewTimer(time.Hour)
 	delay.Stop()
 	defer delay.Stop()
 	for {
 		select {
 		case <-i.life.Done():
-			return false
+			return
 		case <-conn.Done():
-			return i.life.Err() == nil
+			return
 		case <-i.lists.nudge:
 			delay.Reset(relistDelay)
 			continue
 		case <-i.lists.now:
 		case <-delay.C:
 		}
-		i.relistAndTell()
+		if i.lists.stale() { // not read meanwhile for somebody in a hurry
+			i.relistAndTell()
+		}
 	}
 }
 
@@ -212,24 +213,33 @@ func (i *Instance) relistAndTell() {
 }
 
 // leave marks the instance as ending, and as crashed when nobody ended it.
-func (i *Instance) leave(conn upstream.Conn, crashed bool) (reason string) {
+func (i *Instance) leave(conn upstream.Conn) (reason string) {
 	p := i.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i.phase.Store(phaseEnding)
-	if !crashed || i.endReason != "" {
-		return i.endReason
+	if i.endReason == "" {
+		i.crashedLocked(conn)
 	}
+	return i.endReason
+}
+
+// crashedLocked notes that the connection broke by itself. Pool.mu is held.
+func (i *Instance) crashedLocked(conn upstream.Conn) {
 	var cause error = fault.New(fault.ServerUnavailable, "server %q went away", i.def.Server.Name).At(i.def.Server.Name, "")
 	if err := conn.Err(); err != nil {
 		cause = err
 	}
+	i.phase.Store(phaseEnding)
 	i.endReason = cause.Error()
 	i.stop(cause)
-	i.tmpl.health.crashed(i.gen, p.lastGen, i.endReason, p.now())
+	i.countCrashLocked(i.endReason)
+	i.pool.emit(Crashed, i, i.endReason)
+}
+
+func (i *Instance) countCrashLocked(reason string) {
+	i.tmpl.health.crashed(i.gen, i.pool.lastGen, !i.local(), reason, i.pool.now())
 	i.tmpl.troubled.Store(true)
-	p.emit(Crashed, i, i.endReason)
-	return i.endReason
 }
 
 // closeConn ends the server and waits until its process tree is gone.

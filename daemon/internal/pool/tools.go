@@ -92,8 +92,15 @@ func (i *Instance) fresh(ctx context.Context, more uint64) ([]upstream.Tool, uin
 	return l.tools, l.revision, l.err
 }
 
+// stale reports whether a read was asked for and not done yet.
+func (l *lists) stale() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.covered < l.wanted
+}
+
 // relist reads the list once. A list that cannot be read, or that names a tool
-// twice, is refused whole: the one before stays (HAR-2).
+// twice, is refused whole: the one before stays.
 func (i *Instance) relist(ctx context.Context) error {
 	l := &i.lists
 	l.mu.Lock()

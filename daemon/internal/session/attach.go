@@ -199,9 +199,9 @@ func foreign(id string, pid int) error {
 
 // learnt is what a host tells of a session; empty fields tell nothing.
 type learnt struct {
-	parent, root, dir, agent, title string
-	env                             map[string]string
-	rules                           *proto.RuleList
+	parent, dir, agent, title string
+	env                       map[string]string
+	rules                     *proto.RuleList
 }
 
 // learnLocked takes over what the host tells, and makes the session attached.
@@ -233,7 +233,9 @@ func (m *Manager) learnLocked(s *Session, b Bridge, l learnt) {
 		s.rules.Store(l.rules)
 	}
 	s.lastUsed = m.now()
-	m.rerootLocked()
+	if s.Parent() != before.parent {
+		m.rerootLocked()
+	}
 }
 
 func or(a, b string) string {

@@ -103,12 +103,15 @@ func (m *Manager) Sweep() {
 	var over []ending
 	m.mu.Lock()
 	now := m.now()
-	parents := m.parentsLocked()
+	children := m.childrenLocked()
 	for _, s := range m.sessions {
-		at, why := m.endsLocked(s, parents)
+		at, why := m.endsLocked(s, children)
 		if !at.IsZero() && !now.Before(at) {
 			over = append(over, ending{s, why})
 		}
+	}
+	for _, s := range m.surplusLocked(now, children) {
+		over = append(over, ending{s, "there were too many sessions, and it was idle longest"})
 	}
 	m.mu.Unlock()
 	for _, e := range over {
@@ -116,12 +119,30 @@ func (m *Manager) Sweep() {
 	}
 }
 
-// parentsLocked are the ids that have a live child.
-func (m *Manager) parentsLocked() map[string]bool {
-	out := map[string]bool{}
+// surplusLocked picks attached sessions to end when there are so many that
+// soon no more could be made: a host that runs for weeks attaches each of its
+// sub-agents. Only those idle for longer than the limit count, oldest first.
+func (m *Manager) surplusLocked(now time.Time, children map[string][]string) []*Session {
+	n := len(m.sessions) - crowded
+	if n <= 0 {
+		return nil
+	}
+	var idle []*Session
 	for _, s := range m.sessions {
-		if p := s.Parent(); p != "" && p != s.ID {
-			out[p] = true
+		if s.refs == 0 && len(s.bridges) > 0 && len(children[s.ID]) == 0 && now.Sub(s.lastUsed) >= m.opts.Idle {
+			idle = append(idle, s)
+		}
+	}
+	sort.Slice(idle, func(i, j int) bool { return idle[i].lastUsed.Before(idle[j].lastUsed) })
+	return idle[:min(n, len(idle))]
+}
+
+// childrenLocked are the ids of the live children, by parent.
+func (m *Manager) childrenLocked() map[string][]string {
+	out := map[string][]string{}
+	for _, s := range m.sessions {
+		if p := s.Parent(); p != "" {
+			out[p] = append(out[p], s.ID)
 		}
 	}
 	return out
@@ -129,8 +150,8 @@ func (m *Manager) parentsLocked() map[string]bool {
 
 // endsLocked is when and why a session ends as things are; zero: it does not,
 // because something refers to it or a child lives.
-func (m *Manager) endsLocked(s *Session, parents map[string]bool) (at time.Time, why string) {
-	if s.refs > 0 || len(s.bridges) > 0 || parents[s.ID] {
+func (m *Manager) endsLocked(s *Session, children map[string][]string) (at time.Time, why string) {
+	if s.refs > 0 || len(s.bridges) > 0 || len(children[s.ID]) > 0 {
 		return time.Time{}, ""
 	}
 	switch s.State() {
@@ -163,13 +184,15 @@ func (m *Manager) List() []proto.Session {
 		return all[i].ID < all[j].ID
 	})
 	out := make([]proto.Session, len(all))
+	children := m.childrenLocked()
 	for n, s := range all {
-		out[n] = m.rowLocked(s)
+		out[n] = m.rowLocked(s, children)
 	}
 	return out
 }
 
-func (m *Manager) rowLocked(s *Session) proto.Session {
+// rowLocked is what is shown of a session; children is from childrenLocked.
+func (m *Manager) rowLocked(s *Session, children map[string][]string) proto.Session {
 	f := s.facts.Load()
 	out := proto.Session{
 		ID:        s.ID,
@@ -183,14 +206,10 @@ func (m *Manager) rowLocked(s *Session) proto.Session {
 		Since:     stamp(s.since),
 		LastUsed:  stamp(s.lastUsed),
 		Note:      f.note,
-	}
-	for _, c := range m.sessions {
-		if c.Parent() == s.ID {
-			out.Children = append(out.Children, c.ID)
-		}
+		Children:  children[s.ID],
 	}
 	sort.Strings(out.Children)
-	if at, _ := m.endsLocked(s, m.parentsLocked()); !at.IsZero() {
+	if at, _ := m.endsLocked(s, children); !at.IsZero() {
 		out.EndsAt = stamp(at)
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -28,16 +29,19 @@ type Options struct {
 	StartTime func(pid int) (string, error)
 }
 
-// Defaults and limits (decisions B.15).
+// Defaults and limits.
 const (
 	DefaultIdle      = 30 * time.Minute
 	DefaultGrace     = 60 * time.Second
 	DefaultTicketTTL = 24 * time.Hour
 	// ResolveTimeout bounds the question to a host who a session is.
 	ResolveTimeout = time.Second
-	// maxSessions bounds how many sessions may exist at once.
+	// maxSessions bounds how many sessions may exist at once; from crowded on,
+	// the idlest attached ones are ended.
 	maxSessions = 4096
-	maxID       = 256
+	crowded     = 3072
+	// maxID bounds a session's id, in bytes.
+	maxID = 256
 	// maxDepth bounds the walk up a tree of sessions.
 	maxDepth = 64
 )
@@ -172,10 +176,13 @@ func DirectoryID(dir string) string {
 }
 
 // Directory finds or makes the session of a directory's terminals, with its
-// ticket (decisions A.12). dir is absolute with links resolved.
+// ticket. Links in dir are resolved.
 func (m *Manager) Directory(dir string, env config.Env) (*Session, string, error) {
 	if dir == "" {
 		return nil, "", fault.New(fault.UsageError, "a terminal without a directory has no session")
+	}
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved // one that is not there stays as it is written
 	}
 	id := DirectoryID(dir)
 	s, err := m.directory(id, dir, env)

@@ -123,7 +123,7 @@ func (s *Session) Bridges() []Bridge {
 func (s *Session) Info() proto.Session {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
-	return s.m.rowLocked(s)
+	return s.m.rowLocked(s, s.m.childrenLocked())
 }
 
 // update replaces the facts by a changed copy. Called with Manager.mu held,

@@ -548,6 +548,24 @@ func TestNoticesReachTheSessionsBridges(t *testing.T) {
 	}
 }
 
+func TestAHostThatNeverLetsGoDoesNotUseUpAllSessions(t *testing.T) {
+	w := newWorld(t)
+	b := w.bridge("b1", 1)
+	for n := range 4096 {
+		w.attach(b, proto.Attach{Session: fmt.Sprint("S", n)})
+	}
+	if _, _, err := w.Attach(context.Background(), b, proto.Attach{Session: "more"}); fault.KindOf(err) != fault.ServerUnavailable {
+		t.Fatalf("got %v", err)
+	}
+	release := w.Ref("S0")
+	defer release()
+	w.pass(session.DefaultIdle)
+	w.attach(b, proto.Attach{Session: "more"})
+	if !w.lives("S0") {
+		t.Error("a session with a run was ended")
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	w := newWorld(t)
 	var wg sync.WaitGroup

@@ -53,7 +53,7 @@ func (s *Store) keep(kind, run, name, mimeType string, data []byte) (proto.Artif
 		s.complain("artifacts", err)
 		return proto.Artifact{}, fmt.Errorf("artifact: %w", err)
 	}
-	s.put(record{kind: artifactAdd, artifact: a})
+	s.put(record{data: a})
 	return a.Artifact, nil
 }
 

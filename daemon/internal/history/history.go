@@ -125,11 +125,11 @@ func (s *Store) Dropped() int64 { return s.dropped.Load() }
 // RunStarted records the start of a run.
 func (s *Store) RunStarted(r Run) {
 	id := s.append(func(buf []byte, id uint64) []byte { return r.line(buf, id) })
-	s.put(record{kind: runStart, intent: id, run: r})
+	s.put(record{intent: id, data: r})
 }
 
 // RunEnded records its end.
-func (s *Store) RunEnded(e RunEnd) { s.put(record{kind: runEnd, end: e}) }
+func (s *Store) RunEnded(e RunEnd) { s.put(record{data: e}) }
 
 // Begin records the intent of a call before it is sent, so that a daemon killed
 // in between leaves a trace. The number pairs it with Finish.
@@ -139,12 +139,12 @@ func (s *Store) Begin(i Intent) uint64 {
 
 // Finish records the outcome of the call that Begin announced.
 func (s *Store) Finish(id uint64, i Intent, o Outcome) {
-	s.put(record{kind: callEnd, intent: id, call: i, outcome: o})
+	s.put(record{kind: callEnd, intent: id, data: &ended{i, o}})
 }
 
 // Audit records a decision about permissions or the daemon's life.
 func (s *Store) Audit(actor, action, detail string) {
-	s.put(record{kind: audit, audit: auditEvent{at: s.now(), actor: actor, action: action, detail: detail}})
+	s.put(record{data: auditEvent{at: s.now(), actor: actor, action: action, detail: detail}})
 }
 
 func (s *Store) append(line func([]byte, uint64) []byte) uint64 {
@@ -191,7 +191,7 @@ func (s *Store) Flush(ctx context.Context) error {
 	s.start.Do(func() { go s.write() })
 	done := make(chan error, 1)
 	select {
-	case s.queue <- record{kind: flush, done: done}:
+	case s.queue <- record{kind: flush, data: done}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.stopped:

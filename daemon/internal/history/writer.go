@@ -8,29 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// recordKind says which part of a record is set.
+// recordKind tells apart the records that the writer treats in their own way.
 type recordKind int
 
 const (
-	runStart recordKind = iota
-	runEnd
+	other recordKind = iota
 	callEnd
-	audit
-	artifactAdd
 	flush
 )
 
-// record is one thing to write.
+// record is one thing to write. It is small, since thousands may be queued.
 type record struct {
-	kind     recordKind
-	intent   uint64 // the journal line it settles
-	run      Run
-	end      RunEnd
-	call     Intent
-	outcome  Outcome
-	audit    auditEvent
-	artifact artifact
-	done     chan error // flush
+	kind   recordKind
+	intent uint64 // the journal line it settles
+	data   any    // Run, RunEnd, ended, auditEvent, artifact, or the channel of a flush
+}
+
+// ended is a call with its outcome.
+type ended struct {
+	Intent
+	Outcome
 }
 
 type auditEvent struct {
@@ -89,9 +86,9 @@ func (s *Store) take(pending []record, r record) []record {
 		case flush:
 			left, err := s.commit(pending)
 			pending = left
-			r.done <- err
+			r.data.(chan error) <- err
 		case callEnd:
-			lines = doneLine(lines, r.intent, r.outcome.Status, s.now())
+			lines = doneLine(lines, r.intent, r.data.(*ended).Status, s.now())
 			pending = append(pending, r)
 		default:
 			pending = append(pending, r)
@@ -173,25 +170,23 @@ func (s *Store) transaction(batch []record) error {
 }
 
 func (s *Store) insert(tx *sql.Tx, r record) error {
-	switch r.kind {
-	case runStart:
+	switch d := r.data.(type) {
+	case Run:
 		_, err := tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, started, status)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-			r.run.ID, s.life, r.run.Session, r.run.Root, r.run.Surface, r.run.Engine, r.run.Cwd,
-			s.redact.Text(head(r.run.Code, codeBytes)), r.run.Started.UnixMilli())
+			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Text(head(d.Code, codeBytes)), d.Started.UnixMilli())
 		return err
-	case runEnd:
+	case RunEnd:
 		_, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,
-			r.end.Status, r.end.Kind, r.end.Ended.UnixMilli(), r.end.Calls, s.redact.JSON(r.end.Result), r.end.ID)
+			d.Status, d.Kind, d.Ended.UnixMilli(), d.Calls, s.redact.JSON(d.Result), d.ID)
 		return err
-	case audit:
+	case auditEvent:
 		_, err := tx.Exec(`INSERT INTO audit (at, actor, action, detail) VALUES (?, ?, ?, ?)`,
-			r.audit.at.UnixMilli(), r.audit.actor, r.audit.action, s.redact.Text(r.audit.detail))
+			d.at.UnixMilli(), d.actor, d.action, s.redact.Text(d.detail))
 		return err
-	case artifactAdd:
-		a := r.artifact
+	case artifact:
 		_, err := tx.Exec(`INSERT OR IGNORE INTO artifacts (id, run, kind, name, mime, bytes, created) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			a.ID, a.run, a.kind, a.Name, a.MimeType, a.Bytes, a.created.UnixMilli())
+			d.ID, d.run, d.kind, s.redact.Text(d.Name), d.MimeType, d.Bytes, d.created.UnixMilli())
 		return err
 	}
 	return nil
@@ -201,9 +196,9 @@ const insertCall = `INSERT INTO calls (life, intent, run, n, session, server, to
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func (s *Store) insertCall(st *sql.Stmt, r record) error {
-	_, err := st.Exec(s.life, int64(r.intent), r.call.Run, r.call.Call, r.call.Session, r.call.Server, r.call.Tool, r.call.Instance,
-		r.call.Started.UnixMilli(), r.outcome.Status, r.outcome.Kind, s.redact.Text(r.outcome.Message), r.outcome.MS,
-		s.redact.Text(head(string(r.outcome.Input), inputBytes)))
+	d := r.data.(*ended)
+	_, err := st.Exec(s.life, int64(r.intent), d.Run, d.Call, d.Session, d.Server, d.Tool, d.Instance,
+		d.Started.UnixMilli(), d.Status, d.Kind, s.redact.Text(d.Message), d.MS, head(s.redact.Text(head(string(d.Input), 2*inputBytes)), inputBytes))
 	return err
 }
 

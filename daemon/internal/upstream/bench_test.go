@@ -23,6 +23,13 @@ func maybeSDKServer() {
 	if len(os.Args) < 2 || os.Args[1] != sdkArg {
 		return
 	}
+	if err := sdkServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func sdkServer() *mcp.Server {
 	type in struct {
 		Text string `json:"text"`
 	}
@@ -31,10 +38,7 @@ func maybeSDKServer() {
 		func(_ context.Context, _ *mcp.CallToolRequest, a in) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}}, nil, nil
 		})
-	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return s
 }
 
 func sdkCommand(t testing.TB) []string {

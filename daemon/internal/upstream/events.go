@@ -61,16 +61,17 @@ func (e *events) line(b []byte, _ bool) {
 }
 
 func (e *events) add(value []byte) {
-	switch {
-	case e.over:
+	if e.over {
 		return
-	case int64(len(e.data)+len(value)) > e.limit:
+	}
+	if e.some {
+		e.data = append(e.data, '\n')
+	}
+	if int64(len(e.data)+len(value)) > e.limit {
 		e.over = true
 		e.beyond(e.data[:min(len(e.data), edgeBytes)], value[max(0, len(value)-edgeBytes):])
 		e.data = nil
 		return
-	case e.some:
-		e.data = append(e.data, '\n')
 	}
 	e.data = append(e.data, value...)
 	e.some = true

@@ -20,7 +20,8 @@ import (
 const (
 	dialTimeout  = 10 * time.Second
 	closeTimeout = 2 * time.Second // for the DELETE that ends a session
-	errorText    = 300             // bytes shown of a refusal's body
+	refusalBody  = 64 << 10        // bytes read of a refusal's body
+	errorText    = 300             // and shown
 )
 
 // web is what both HTTP transports share.
@@ -75,11 +76,17 @@ func (w *web) linger(*pending) {} // each answer has its own stream, or there is
 func (w *web) pid() int        { return 0 }
 func (w *web) stderr() string  { return "" }
 
-// refusal describes an answer that is none of the protocol's, and closes it.
-func (w *web) refusal(resp *http.Response) *fault.Error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorText)) // what arrives is shown
+// refusal takes an answer that is no success, and closes it. Nil means that it
+// was a JSON-RPC error after all, which servers send with status 400 too.
+func (w *web) refusal(resp *http.Response, tie int64) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBody)) // what arrives is shown
 	_ = resp.Body.Close()
-	text := strings.Join(strings.Fields(string(body)), " ")
+	var m message
+	if resp.StatusCode == http.StatusBadRequest && sniff(body, &m) && m.response() && m.id != nil {
+		w.c.receive(body, true, tie)
+		return nil
+	}
+	text := clip(strings.Join(strings.Fields(string(body)), " "), errorText)
 	if text != "" {
 		text = ": " + text
 	}

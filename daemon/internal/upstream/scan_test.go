@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -125,6 +126,37 @@ func TestLinesOfAnyLengthUpToTheCap(t *testing.T) {
 				t.Errorf("%d bytes, %s: size %v, ends %.3q %d", n, name, c.long, c.heads[0], len(c.tails[0]))
 			}
 		}
+	}
+}
+
+// endless gives n bytes of one line, then a short line.
+type endless struct{ n int }
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.n <= 0 {
+		return copy(b, "\nok\n"), io.EOF
+	}
+	for i := range b {
+		b[i] = 'x'
+	}
+	e.n -= len(b)
+	return len(b), nil
+}
+
+//
+func TestMemoryIsBoundedWhileSkipping(t *testing.T) {
+	var before, after runtime.MemStats
+	c := &collector{}
+	runtime.ReadMemStats(&before)
+	if err := newLineReader(&endless{256 << 20}, 1<<20, c).run(); err != io.EOF {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
+		t.Errorf("allocated %d bytes for a line of 256 MiB", got)
+	}
+	if len(c.long) != 1 || len(c.lines) != 1 || c.lines[0] != "ok" {
+		t.Errorf("long %v, lines %q", c.long, c.lines)
 	}
 }
 

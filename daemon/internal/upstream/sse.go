@@ -30,7 +30,10 @@ func newSSE(ctx context.Context, c *conn) error {
 	}
 	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
 		defer cancel()
-		return w.refusal(resp)
+		if err := w.refusal(resp, 0); err != nil {
+			return err
+		}
+		return c.unavailable("server %s offers no event stream", c.spec.Name)
 	}
 	if !c.start(func() { defer cancel(); w.read(resp) }) {
 		cancel()
@@ -107,7 +110,7 @@ func (w *sse) deliver(ctx context.Context, b []byte) error {
 		return w.broken(sent, err)
 	}
 	if resp.StatusCode >= 300 {
-		return w.refusal(resp)
+		return w.refusal(resp, 0)
 	}
 	return resp.Body.Close()
 }

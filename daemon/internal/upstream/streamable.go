@@ -13,6 +13,7 @@ import (
 
 const (
 	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
 
 	resumeTries = 5
 	resumeFirst = 100 * time.Millisecond // doubled by each try, unless the server says what it wants
@@ -86,7 +87,7 @@ func (w *streamable) deliver(ctx context.Context, b []byte) error {
 	}
 	if resp.StatusCode >= 300 {
 		defer cancel()
-		return w.refusal(resp)
+		return w.refusal(resp, 0)
 	}
 	link := w.c.sdk.Load()
 	if !w.c.start(func() {
@@ -120,7 +121,7 @@ func (w *streamable) exchange(ctx context.Context, b []byte, id int64) error {
 			continue
 		}
 		if resp.StatusCode >= 300 {
-			return w.refusal(resp)
+			return w.refusal(resp, id)
 		}
 		return w.read(ctx, resp, id)
 	}
@@ -135,7 +136,7 @@ func (w *streamable) current() string {
 func (w *streamable) post(ctx context.Context, b []byte) (*http.Response, bool, error) {
 	h := w.headers()
 	h.Set("Accept", "application/json, text/event-stream")
-	if h.Get("Mcp-Protocol-Version") >= discoverVersion {
+	if v := h.Get(versionHeader); v == "" || v >= discoverVersion {
 		describe(h, b)
 	}
 	resp, sent, err := w.do(ctx, http.MethodPost, w.c.spec.URL, b, h)
@@ -149,17 +150,26 @@ func (w *streamable) post(ctx context.Context, b []byte) (*http.Response, bool, 
 	return resp, sent, err
 }
 
-// describe names method and tool in headers, which the newest protocol wants.
+// describe names version, method and tool in headers, which the newest protocol
+// wants from its first message on. Messages of others are left alone: they
+// carry no version of their own.
 func describe(h http.Header, b []byte) {
 	var m message
 	if !sniff(b, &m) || m.method == nil {
 		return
 	}
-	h.Set("Mcp-Method", m.name())
 	var params struct {
 		Name string `json:"name"`
+		Meta struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
 	}
-	if json.Unmarshal(m.params, &params) == nil && params.Name != "" {
+	if json.Unmarshal(m.params, &params) != nil || params.Meta.Version == "" {
+		return
+	}
+	h.Set(versionHeader, params.Meta.Version)
+	h.Set("Mcp-Method", m.name())
+	if params.Name != "" {
 		h.Set("Mcp-Name", headerText(params.Name))
 	}
 }
@@ -173,7 +183,7 @@ func (w *streamable) headers() http.Header {
 		h.Set(sessionHeader, w.session)
 	}
 	if w.version != "" {
-		h.Set("Mcp-Protocol-Version", w.version)
+		h.Set(versionHeader, w.version)
 	}
 	return h
 }

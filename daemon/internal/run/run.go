@@ -5,7 +5,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"runtime"
 	"sort"
@@ -297,7 +296,7 @@ func (r *Run) finish(result *proto.RunResult, status string) {
 		if result.Error != nil {
 			kind = result.Error.Kind
 		}
-		text, err := json.Marshal(result)
+		text, err := encode(result)
 		if err != nil {
 			r.m.log.Error("result not kept", "run", r.ID, "error", err)
 		}

@@ -196,7 +196,6 @@ function runResult({ result, text: output }: RunDone): ToolResult {
       ...(result.error ? { error: { kind: result.error.kind, message: result.error.message } } : {}),
       calls: result.calls,
       timing: result.timing,
-      truncated: result.truncated,
     },
   }
 }
@@ -209,7 +208,7 @@ function callResult(args: CallArguments, result: CallResult): ToolResult {
   return {
     title: `${args.server} ${args.tool}`,
     output: result.text,
-    metadata: { timing: result.timing, warnings: result.warnings, truncated: result.truncated },
+    metadata: { timing: result.timing, warnings: result.warnings },
   }
 }
 

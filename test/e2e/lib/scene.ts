@@ -1,0 +1,101 @@
+/** The whole product in one place: opencode with the plugin, the daemon it starts, servers, a scripted model. */
+
+import { execFile } from "node:child_process"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { hostEnvironment, startHost, type Host } from "./host.ts"
+import { startModel, type Model } from "./model.ts"
+import { makePlace, pluginFile, tenonBin, type Place } from "./program.ts"
+
+/** What a scene is made of. */
+export interface SceneOptions {
+  /** tenon's servers; `fake(...)` and `npmServer(...)` give commands. */
+  servers?: Record<string, Record<string, unknown>>
+  /** tenon's own permission settings. */
+  permissions?: Record<string, unknown>
+  /** opencode's config: permission, agent, … */
+  opencode?: Record<string, unknown>
+  /** More plugins, loaded before tenon's. */
+  plugins?: string[]
+  /** Options of tenon's plugin. */
+  options?: Record<string, unknown>
+}
+
+/** A scene that plays. */
+export interface Scene {
+  place: Place
+  model: Model
+  host: Host
+  /** Runs `tenon …` as the user at a terminal. */
+  tenon(...args: string[]): Promise<{ stdout: string; stderr: string; code: number }>
+  /** The messages that a fake server with `--journal` in this scene has received. */
+  journal(name: string): { method?: string; params?: any }[]
+  /** The daemon's process id, as its own file says. */
+  daemon(): number
+  stop(): Promise<void>
+}
+
+/** The command of a fake server whose journal is the scene's file of that name. */
+export function fake(place: Place, name: string, ...flags: string[]): string[] {
+  return [tenonBin, "fake-server", "--journal", journalFile(place, name), ...flags]
+}
+
+function journalFile(place: Place, name: string): string {
+  return join(dirname(place.home), `${name}.journal`)
+}
+
+/** Builds a scene; `make` gets the place, for commands that name files in it. */
+export async function startScene(make: (place: Place) => SceneOptions): Promise<Scene> {
+  const place = makePlace()
+  const options = make(place)
+  writeConfig(place, options)
+  const model = await startModel()
+  const host = await startHost(place, model, hostConfig(options))
+  return {
+    place,
+    model,
+    host,
+    tenon: (...args) => runTenon(place, args),
+    journal: (name) => readJournal(journalFile(place, name)),
+    daemon: () => JSON.parse(readFileSync(join(place.runtime, "daemon.json"), "utf8")).pid,
+    async stop() {
+      await host.stop()
+      await runTenon(place, ["daemon", "stop", "--force"])
+      await model.stop()
+      rmSync(dirname(place.home), { recursive: true, force: true })
+    },
+  }
+}
+
+/** Writes tenon's config of the user. */
+export function writeConfig(place: Place, { servers = {}, permissions }: SceneOptions) {
+  const file = join(place.home, ".config/tenon/config.jsonc")
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, JSON.stringify({ servers, ...(permissions ? { permissions } : {}) }, null, 2))
+}
+
+/** opencode's config with the plugin in it. */
+export function hostConfig(options: SceneOptions): Record<string, unknown> {
+  const plugin = [...(options.plugins ?? []), [pluginFile, { bin: tenonBin, ...options.options }]]
+  return { ...options.opencode, plugin }
+}
+
+/** Runs the program to its end. */
+export function runTenon(place: Place, args: string[]): Promise<{ stdout: string; stderr: string; code: number }> {
+  return new Promise((resolve) => {
+    execFile(tenonBin, args, { cwd: place.project, env: hostEnvironment(place) }, (error, stdout, stderr) => {
+      resolve({ stdout, stderr, code: error ? Number((error as { code?: unknown }).code ?? 1) : 0 })
+    })
+  })
+}
+
+function readJournal(file: string): { method?: string; params?: any }[] {
+  if (!existsSync(file)) return []
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const entry = JSON.parse(line)
+      return entry.message ?? entry
+    })
+}

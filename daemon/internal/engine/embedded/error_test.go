@@ -51,7 +51,7 @@ func TestErrorsHaveKindAndPositionInTheSourceAsWritten(t *testing.T) {
 		{"await gh.get([1] as any)", fault.InvalidToolInput, "must be an object", 1, 10},
 		{"const o: any = {}; o.o = o; await gh.get(o)", fault.InvalidToolInput, "circular", 1, 42},
 	} {
-		out, _ := exec(t, c.source)
+		out, _ := execute(t, c.source)
 		if out.Err == nil || out.Err.Kind != c.kind || !strings.Contains(out.Err.Message, c.has) {
 			t.Errorf("%.70q: got %+v (value %.40s), want %s %q", c.source, out.Err, out.Value, c.kind, c.has)
 			continue
@@ -63,7 +63,7 @@ func TestErrorsHaveKindAndPositionInTheSourceAsWritten(t *testing.T) {
 			t.Errorf("%.70q: a value beside the error: %.40s", c.source, out.Value)
 		}
 	}
-	if out, _ := exec(t, "1+1"); string(out.Value) != "2" {
+	if out, _ := execute(t, "1+1"); string(out.Value) != "2" {
 		t.Fatal("the engine is not usable afterwards", out.Err)
 	}
 }
@@ -97,7 +97,7 @@ func TestEverythingCanBeStopped(t *testing.T) {
 	for _, source := range hostile {
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		start := time.Now()
-		out, _ := execCtx(t, ctx, source)
+		out, _ := executeCtx(t, ctx, source)
 		took := time.Since(start)
 		cancel()
 		if out.Err == nil || out.Err.Kind != fault.TimeoutExceeded {
@@ -112,12 +112,12 @@ func TestEverythingCanBeStopped(t *testing.T) {
 
 func TestCPULimit(t *testing.T) {
 	for _, source := range []string{"\nfor (;;) {}", "await sleep(1); while (true) await 0"} {
-		out, _ := exec(t, source, func(p *engine.Program) { p.Limits.CPU = 50 * time.Millisecond })
+		out, _ := execute(t, source, func(p *engine.Program) { p.Limits.CPU = 50 * time.Millisecond })
 		if out.Err == nil || out.Err.Kind != fault.CPULimitExceeded {
 			t.Errorf("%q: %+v", source, out.Err)
 		}
 	}
-	out, _ := exec(t, "await sleep(120); 1", func(p *engine.Program) { p.Limits.CPU = 50 * time.Millisecond })
+	out, _ := execute(t, "await sleep(120); 1", func(p *engine.Program) { p.Limits.CPU = 50 * time.Millisecond })
 	if out.Err != nil {
 		t.Errorf("waiting counted as computing: %+v", out.Err)
 	}

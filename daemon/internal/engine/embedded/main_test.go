@@ -114,13 +114,13 @@ var fakes = []engine.Namespace{
 	{Name: "hidden", Server: "hidden"},
 }
 
-// exec runs a source with the fakes; change may alter the program.
-func exec(t testing.TB, source string, change ...func(*engine.Program)) (*engine.Outcome, *host) {
+// execute runs a source with the fakes; change may alter the program.
+func execute(t testing.TB, source string, change ...func(*engine.Program)) (*engine.Outcome, *host) {
 	t.Helper()
-	return execCtx(t, context.Background(), source, change...)
+	return executeCtx(t, context.Background(), source, change...)
 }
 
-func execCtx(t testing.TB, ctx context.Context, source string, change ...func(*engine.Program)) (*engine.Outcome, *host) {
+func executeCtx(t testing.TB, ctx context.Context, source string, change ...func(*engine.Program)) (*engine.Outcome, *host) {
 	t.Helper()
 	h := &host{}
 	p := engine.Program{Source: source, Namespaces: fakes, Session: engine.SessionInfo{ID: "s1", Cwd: "/here", RunID: "r1"}}

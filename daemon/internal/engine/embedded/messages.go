@@ -37,7 +37,7 @@ func (r *run) message(op int, a args) int32 {
 	case opCall:
 		r.callMessage(a)
 	case opSearch:
-		query := []byte(a.text(3))
+		query := []byte(valid(a.text(1)))
 		r.add(int64(a.number(0)), "search", false, 0, func(ctx context.Context) (engine.CallValue, error) {
 			v, err := r.host.Search(ctx, query)
 			return engine.CallValue{Value: v}, err

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// rejections are the promises that were rejected and that nobody handles, by
-// their address in the realm.
+// rejections are the promises that were rejected and that nobody handles.
 type rejections struct {
-	byPromise map[int32]rejection
+	byPromise map[int32]rejection // by address in the realm
+	gone      []rejection         // whose address another promise has by now
 	order     int
 	more      int // beyond maxRejections
 }
@@ -30,7 +30,11 @@ func (x *rejections) note(promise int32, reason string, handled bool) {
 		delete(x.byPromise, promise)
 		return
 	}
-	if len(x.byPromise) >= maxRejections {
+	if old, ok := x.byPromise[promise]; ok { // it was freed: nobody can handle it any more
+		x.gone = append(x.gone, old)
+		delete(x.byPromise, promise)
+	}
+	if len(x.byPromise)+len(x.gone) >= maxRejections {
 		x.more++
 		return
 	}
@@ -43,7 +47,8 @@ func (x *rejections) note(promise int32, reason string, handled bool) {
 
 // list gives the reasons, oldest first.
 func (x *rejections) list() []string {
-	all := slices.SortedFunc(maps.Values(x.byPromise), func(a, b rejection) int { return a.order - b.order })
+	all := append(slices.Collect(maps.Values(x.byPromise)), x.gone...)
+	slices.SortFunc(all, func(a, b rejection) int { return a.order - b.order })
 	var out []string
 	for _, r := range all {
 		out = append(out, r.reason)

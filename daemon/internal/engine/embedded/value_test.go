@@ -55,7 +55,7 @@ func TestLastExpressionIsTheResult(t *testing.T) {
 		{"export default (input: any, { args }: any) => [input, args]", `[null,[]]`},
 		{"(async () => { return 42 })()", `42`},
 	} {
-		out, _ := exec(t, c.source)
+		out, _ := execute(t, c.source)
 		if out.Err != nil || string(out.Value) != c.want {
 			t.Errorf("%q: value %s, error %+v, want %s", c.source, out.Value, out.Err, c.want)
 		}

@@ -213,6 +213,9 @@ func (c *call) recheck(ctx context.Context, use Use) (same bool, err error) {
 	if err != nil && ctx.Err() != nil {
 		return false, c.explain(ctx, err)
 	}
+	if err != nil {
+		c.warn("ToolsNotListed", "server "+c.server.Name+": its newest list of tools cannot be used, the one before stays: "+fault.From(err).Message)
+	}
 	list := c.p.o.Catalog.Learn(c.def.ID, use.Instance(), revision, tools)
 	now := find(list, c.req.Tool)
 	if now == nil {

@@ -133,7 +133,8 @@ func (s *Store) recover(ctx context.Context, db *sql.DB) error {
 		}
 		done = append(done, path)
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = 'lost', ended = ? WHERE status = 'running' AND life <> ?`,
+	if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = 'lost', ended = ?,
+		calls = (SELECT count(*) FROM calls WHERE calls.run = runs.id) WHERE status = 'running' AND life <> ?`,
 		s.now().UnixMilli(), s.life); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}

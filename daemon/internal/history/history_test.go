@@ -121,7 +121,7 @@ func TestAKilledDaemonsCallsAreOfUnknownFate(t *testing.T) {
 	next := open1(t, dir)
 	for id, want := range map[string]string{"run_1": "ok unknown", "run_2": "error unknown"} {
 		r, err := next.Show(bg, id)
-		if err != nil || r.Status != "lost" || r.Result == nil || r.Result.Error.Kind != "DaemonUnavailable" {
+		if err != nil || r.Status != "lost" || r.Calls != 2 || r.Result == nil || r.Result.Error.Kind != "DaemonUnavailable" {
 			t.Fatalf("%s: %+v, %v", id, r, err)
 		}
 		var got []string

@@ -101,7 +101,7 @@ func (s *Store) Show(ctx context.Context, id string) (*proto.Run, error) {
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		r.Calls, r.Result = len(calls), lost(r, calls)
+		r.Result = lost(r, calls)
 	}
 	return &r, nil
 }

@@ -385,12 +385,15 @@ func (m *Manager) Get(id string) (*Run, bool) {
 	return r, ok
 }
 
-// Cancel ends a live run with that reason; NotFound when it is not running,
-// which a caller that only wants it gone may ignore.
+// Cancel ends a live run with that reason (nil: cancelled); NotFound when it is
+// not running, which a caller that only wants it gone may ignore.
 func (m *Manager) Cancel(id string, why *fault.Error) error {
 	r, ok := m.Get(id)
 	if !ok {
 		return fault.New(fault.NotFound, "run %s is not running", id).WithHint("tenon runs list shows live and finished runs")
+	}
+	if why == nil {
+		why = fault.New(fault.Cancelled, "cancelled")
 	}
 	r.cancel(why)
 	return nil

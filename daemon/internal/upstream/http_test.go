@@ -89,8 +89,8 @@ func TestProgressAndQuestionsOverHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, s)
 			n := 0
-			text(t, c, Call{Tool: "tick", Arguments: args(`{"n":5,"ms":100}`), Timeout: 400 * time.Millisecond, Progress: func(Progress) { n++ }})
-			if n != 5 {
+			text(t, c, Call{Tool: "tick", Arguments: args(`{"n":8,"ms":150}`), Timeout: time.Second, Progress: func(Progress) { n++ }})
+			if n != 8 {
 				t.Errorf("%d progress notifications", n)
 			}
 			c.SetRoots([]string{"/srv"})

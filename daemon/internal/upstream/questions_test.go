@@ -87,13 +87,13 @@ func TestClocksStandStillDuringAQuestion(t *testing.T) {
 	c := dial(t, stdioSpec(t))
 	slow := human(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		select {
-		case <-time.After(900 * time.Millisecond):
+		case <-time.After(2 * time.Second):
 			return json.RawMessage(`{"action":"accept"}`), nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	})
-	got := text(t, c, Call{Tool: "elicit", Questions: slow, Timeout: 300 * time.Millisecond, Wall: 600 * time.Millisecond})
+	got := text(t, c, Call{Tool: "elicit", Questions: slow, Timeout: time.Second, Wall: 1500 * time.Millisecond})
 	if got != `{"action":"accept"}` {
 		t.Errorf("got %s", got)
 	}

@@ -31,12 +31,11 @@ type stdio struct {
 	tail   *tail
 	quiet  chan struct{} // closed when stderr is read to its end
 
-	turn    chan struct{}             // one place; full when nobody reads
-	called  chan struct{}             // one place; ends the yielding
-	lines   *lineReader               // the holder of the turn's, as is the next
-	timed   bool                      // stdout has a caller's deadline
-	answers int                       // lines since the pump looked
-	exited  atomic.Pointer[time.Time] // when to stop reading, once the process is gone
+	turn   chan struct{}             // one place; full when nobody reads
+	called chan struct{}             // one place; ends the yielding
+	lines  *lineReader               // the holder of the turn's, as is the next
+	timed  bool                      // stdout has a caller's deadline
+	exited atomic.Pointer[time.Time] // when to stop reading, once the process is gone
 }
 
 // newStdio starts the process and begins to read.

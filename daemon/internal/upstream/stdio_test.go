@@ -224,15 +224,15 @@ func TestProgressKeepsACallAliveUpToTheWall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	c := dial(t, stdioSpec(t, "--journal", path))
 	var got []Progress
-	s := text(t, c, Call{Tool: "tick", Arguments: args(`{"n":6,"ms":150}`), Timeout: 500 * time.Millisecond, Wall: 20 * time.Second,
+	s := text(t, c, Call{Tool: "tick", Arguments: args(`{"n":10,"ms":150}`), Timeout: time.Second, Wall: 20 * time.Second,
 		Progress: func(p Progress) { got = append(got, p) }})
-	if s != "done" || len(got) != 6 || got[5] != (Progress{6, 6, "tick 6"}) {
+	if s != "done" || len(got) != 10 || got[9] != (Progress{10, 10, "tick 10"}) {
 		t.Errorf("%q with progress %v", s, got)
 	}
 	began := time.Now()
-	_, err := c.Call(context.Background(), Call{Tool: "tick", Arguments: args(`{"forever":true,"ms":100}`), Timeout: 500 * time.Millisecond, Wall: time.Second})
-	wantKind(t, err, fault.TimeoutExceeded, "callWall", "1s")
-	if took := time.Since(began); took < time.Second || took > 5*time.Second {
+	_, err := c.Call(context.Background(), Call{Tool: "tick", Arguments: args(`{"forever":true,"ms":100}`), Timeout: time.Second, Wall: 2 * time.Second})
+	wantKind(t, err, fault.TimeoutExceeded, "callWall", "2s")
+	if took := time.Since(began); took < 2*time.Second || took > 5*time.Second {
 		t.Errorf("the wall stood at %v", took)
 	}
 	_, err = c.Call(context.Background(), Call{Tool: "sleep", Arguments: args(`{"ms":60000}`), Timeout: 200 * time.Millisecond, Wall: time.Minute})

@@ -51,7 +51,7 @@ type Call struct {
 	Arguments json.RawMessage // always a JSON object; nil is sent as {}
 	Timeout   time.Duration   // re-armed by each progress notification; 0: none
 	Wall      time.Duration   // hard limit; 0: none
-	Progress  func(Progress)  // may be nil; called in order, must not block
+	Progress  func(Progress)  // may be nil; called in order, must not block; may run in the goroutine of Call
 	Questions Questions       // who answers roots, elicitation, sampling for this call; nil: declined
 }
 
@@ -87,6 +87,7 @@ type Info struct {
 //     call in flight gives ServerUnavailable with Unknown fate.
 //   - Close ends the server: stdin closed, TERM to the group, KILL, each after a
 //     bounded wait (at most 5 s in all); it returns when the process tree is gone.
+//     The end of ctx skips the polite waits. Close is needed after Done too.
 type Conn interface {
 	Info() Info
 	Tools(ctx context.Context) ([]Tool, error)

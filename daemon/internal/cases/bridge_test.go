@@ -16,7 +16,7 @@ const bridgeUsage = `bridge exec SESSION CODE|@FILE [timeout=DUR] [input=JSON]
        bridge call SESSION SERVER TOOL [JSON]
        bridge cancel JOB [reason=TEXT]
        bridge status SESSION · bridge search SESSION QUERY
-       bridge rules SESSION FILE · bridge detach SESSION [deleted]
+       bridge rules SESSION @FILE · bridge detach SESSION [deleted]
        bridge answer REPLY [after=DUR] [key=KEY] [feedback=TEXT] [unshown=true] [host=NAME]
        bridge seen|close|kill [host=NAME]`
 
@@ -69,7 +69,16 @@ func (s *scene) bridgeLater(p *plan, j *job) (func() (outcome, error), error) {
 		return nil, err
 	}
 	j.host, j.ask = a.host, a.host.ids.Add(1)
-	method, params, err := message(what, words, p.dir, opts, j.ask)
+	dir := p.dir
+	if !p.placed {
+		dir = a.dir
+	}
+	for i, w := range words { // files are meant from where the line runs
+		if file, ok := strings.CutPrefix(w, "@"); ok && !filepath.IsAbs(file) {
+			words[i] = "@" + filepath.Join(p.dir, file)
+		}
+	}
+	method, params, err := message(what, words, dir, opts, j.ask)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +99,7 @@ func message(what string, words []string, dir string, opts map[string]string, n 
 	case what == "exec" && len(words) >= 2:
 		code := words[1]
 		if file, ok := strings.CutPrefix(code, "@"); ok {
-			raw, err := os.ReadFile(filepath.Join(dir, file))
+			raw, err := os.ReadFile(file)
 			if err != nil {
 				return "", nil, err
 			}
@@ -112,7 +121,7 @@ func message(what string, words []string, dir string, opts map[string]string, n 
 	case what == "search" && len(words) == 2:
 		return proto.MethodCatalogSearch, proto.Search{Session: id, Directory: dir, Query: words[1]}, nil
 	case what == "rules" && len(words) == 2:
-		list, err := rules(dir, words[1], "build")
+		list, err := rules("", strings.TrimPrefix(words[1], "@"), "build")
 		if err != nil {
 			return "", nil, err
 		}

@@ -142,7 +142,7 @@ func sessionVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions[id] = &attached{host: h, ticket: attachment.Ticket, socket: attachment.Socket}
+	s.sessions[id] = &attached{host: h, dir: a.Directory, ticket: attachment.Ticket, socket: attachment.Socket}
 	s.env["TICKET_"+id] = attachment.Ticket
 	return o, nil
 }
@@ -157,7 +157,10 @@ func rules(dir, file, agent string) (*proto.RuleList, error) {
 	if file == "" {
 		return list, nil
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, file))
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

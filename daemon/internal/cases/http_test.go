@@ -37,6 +37,7 @@ func httpVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 		return outcome{}, err
 	}
 	req.Header.Set(proto.HeaderProtocol, strconv.Itoa(proto.Protocol))
+	req.Header.Set(proto.HeaderDir, p.dir)
 	if opts["body"] != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}

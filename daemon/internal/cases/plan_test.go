@@ -17,6 +17,7 @@ type plan struct {
 	eventually time.Duration // repeat until it succeeds
 	holds      time.Duration // repeat, and it must succeed each time
 	exits      int           // the exit code wanted; anyFailure for "!"
+	placed     bool          // "in" was given
 	as         string        // session whose shell it runs in
 	dir        string
 	env        []string // changes to the environment
@@ -159,7 +160,7 @@ func (p *plan) set(name string, words []string) (err error) {
 	case "as":
 		p.as = words[0]
 	case "in":
-		p.dir = words[0]
+		p.dir, p.placed = words[0], true
 	case "with":
 		p.env = append(p.env, words[0])
 	case "input":

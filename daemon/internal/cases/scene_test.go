@@ -34,6 +34,7 @@ type scene struct {
 // attached is a session that a double has attached.
 type attached struct {
 	host   *host
+	dir    string
 	ticket string
 	socket string
 }
@@ -217,7 +218,9 @@ func (s *scene) tearDownWithin(t testscript.T, gone time.Duration) {
 	if len(wrong) > 0 {
 		t.Log("after the case:\n" + strings.Join(wrong, "\n"))
 	}
-	if log, err := os.ReadFile(s.env["LOG"]); err == nil && (len(wrong) > 0 || t.Verbose()) {
+	failed, tells := t.(interface{ Failed() bool })
+	show := len(wrong) > 0 || t.Verbose() || tells && failed.Failed()
+	if log, err := os.ReadFile(s.env["LOG"]); err == nil && show {
 		t.Log("the daemon's log ends:\n" + string(tail(log, 8<<10)))
 	}
 	_ = os.RemoveAll(s.runtime)

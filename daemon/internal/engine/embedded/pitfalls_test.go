@@ -48,7 +48,7 @@ func TestPitfall03OnlyTheRunsGoroutineTouchesTheRealm(t *testing.T) {
 }
 
 func TestPitfall04MemoryIsGivenBackOnlyAfterTheRun(t *testing.T) {
-	for range 20 {
+	for range 4 {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 		executeCtx(t, ctx, "const a: any[] = []; for (;;) a.push(new Uint8Array(1 << 16))")
 		cancel()

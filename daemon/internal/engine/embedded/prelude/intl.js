@@ -170,6 +170,8 @@
     date: { full: { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric' }, long: { year: 'numeric', month: 'long', day: 'numeric' }, medium: { year: 'numeric', month: 'short', day: 'numeric' }, short: { year: '2-digit', month: 'numeric', day: 'numeric' } },
     time: { full: { hour: 'numeric', minute: '2-digit', second: '2-digit', timeZoneName: 'long' }, long: { hour: 'numeric', minute: '2-digit', second: '2-digit', timeZoneName: 'short' }, medium: { hour: 'numeric', minute: '2-digit', second: '2-digit' }, short: { hour: 'numeric', minute: '2-digit' } },
   };
+  // Only these have short names in en-US; every other zone is an offset.
+  const american = (name, short) => /^(America|US)\/|^Pacific\/Honolulu$/.test(name) && /^(E|C|M|P|AK|H)[SD]T$/.test(short);
   const two = n => Str(n).padStart(2, '0');
   class DateTimeFormat {
     #o;
@@ -189,7 +191,7 @@
         if (standard !== 'time') for (const name of ['year', 'month', 'day']) o[name] ??= 'numeric';
         if (standard === 'time' || standard === 'all') Object.assign(o, { hour: o.hour ?? 'numeric', minute: '2-digit', second: '2-digit' });
       }
-      o.hour12 = options.hour12 !== undefined ? !!options.hour12 : options.hourCycle !== undefined ? options.hourCycle[1] < '2' + 'z' && options.hourCycle.startsWith('h1') : true;
+      o.hour12 = options.hour12 !== undefined ? !!options.hour12 : options.hourCycle !== undefined ? Str(options.hourCycle).startsWith('h1') : true;
       this.format = d => this.#format(d);
     }
     static supportedLocalesOf(tags) { return NumberFormat.supportedLocalesOf(tags); }
@@ -234,7 +236,7 @@
       if (o.timeZoneName) {
         sep(out.some(p => timeParts.includes(p.type)) ? ' ' : ', ');
         const minutes = Math.abs(z.offset), gmt = 'GMT' + (z.offset ? (z.offset < 0 ? '-' : '+') + Math.floor(minutes / 60) + (minutes % 60 ? ':' + two(minutes % 60) : '') : '');
-        add('timeZoneName', o.timeZone === 'UTC' ? o.timeZoneName === 'long' ? 'Coordinated Universal Time' : 'UTC' : /Offset$/.test(o.timeZoneName) || !/^[A-Z]{2,5}$/.test(z.short) ? gmt : z.short);
+        add('timeZoneName', o.timeZone === 'UTC' ? o.timeZoneName === 'long' ? 'Coordinated Universal Time' : 'UTC' : /Offset$/.test(o.timeZoneName) || !american(o.timeZone, z.short) ? gmt : z.short);
       }
       return out;
     }

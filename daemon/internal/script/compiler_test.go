@@ -1,0 +1,130 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tenon/daemon/internal/fault"
+)
+
+func compiler(t *testing.T, o Options) (*Compiler, *atomic.Int32) {
+	t.Helper()
+	var started atomic.Int32
+	o.Command = command(t)
+	o.Start = func(command []string) (HelperProc, error) {
+		started.Add(1)
+		return StartChild(command)
+	}
+	c := NewCompiler(o)
+	t.Cleanup(func() { c.Close() })
+	return c, &started
+}
+
+func TestARepeatedSourceNeedsNoHelper(t *testing.T) {
+	c, started := compiler(t, Options{})
+	a, err := c.Compile(t.Context(), "1 + 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.endIdle()
+	b, err := c.Compile(t.Context(), "1 + 1")
+	if err != nil || a != b || started.Load() != 1 {
+		t.Errorf("%v, the same program: %v, %d helpers", err, a == b, started.Load())
+	}
+}
+
+func TestADeadHelperIsReplaced(t *testing.T) {
+	c, started := compiler(t, Options{})
+	if _, err := c.Compile(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	h := c.idle
+	c.mu.Unlock()
+	h.Kill()
+	if _, err := c.Compile(t.Context(), "2"); err != nil || started.Load() != 2 {
+		t.Errorf("%v, %d helpers", err, started.Load())
+	}
+}
+
+func TestACostlySourceIsStoppedAndHoldsUpNobody(t *testing.T) {
+	c, _ := compiler(t, Options{Timeout: time.Second})
+	for _, source := range []string{strings.Repeat("(", 2e5), strings.Repeat("a=>", 5e3) + "1", strings.Repeat("{", 2e4) + strings.Repeat("}", 2e4)} {
+		start := time.Now()
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Compile(t.Context(), source)
+			done <- err
+		}()
+		if _, err := c.Compile(t.Context(), "const a: number = 1 //"+source[:5]); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; fault.KindOf(err) != fault.ParseError || time.Since(start) > 5*time.Second {
+			t.Errorf("%.5q: %v after %v", source, err, time.Since(start))
+		}
+	}
+}
+
+func TestTheCallersEndIsItsOwn(t *testing.T) {
+	c, _ := compiler(t, Options{Timeout: 10 * time.Second})
+	mine := errors.New("mine")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(mine) })
+	if _, err := c.Compile(ctx, strings.Repeat("a=>", 5e3)+"1"); !errors.Is(err, mine) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestALongSourceIsRefused(t *testing.T) {
+	c, started := compiler(t, Options{MaxSource: 10})
+	if _, err := c.Compile(t.Context(), "12345678901"); fault.KindOf(err) != fault.ParseError || started.Load() != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnIdleHelperIsEnded(t *testing.T) {
+	c, _ := compiler(t, Options{Idle: 10 * time.Millisecond})
+	if err := c.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		c.mu.Lock()
+		gone := c.idle == nil
+		c.mu.Unlock()
+		if gone {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the helper is still there")
+		}
+		time.Sleep(time.Millisecond) // polled
+	}
+}
+
+func TestNoHelperIsEngineUnavailable(t *testing.T) {
+	c := NewCompiler(Options{})
+	if _, err := c.Compile(t.Context(), "1"); fault.KindOf(err) != fault.EngineUnavailable {
+		t.Errorf("%v", err)
+	}
+	c = NewCompiler(Options{Command: []string{"/nonexistent/helper"}})
+	if _, err := c.Compile(t.Context(), "1"); fault.KindOf(err) != fault.EngineUnavailable {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	c := newCache(1000)
+	put := func(b byte, size int) { c.put(cacheKey{b}, &Program{Code: strings.Repeat("x", size)}) }
+	for b := range byte(10) {
+		put(b, 100)
+	}
+	put(20, 5000)
+	if c.get(cacheKey{9}) == nil || c.get(cacheKey{0}) != nil || c.get(cacheKey{20}) != nil || c.size > 1000 {
+		t.Errorf("%d bytes, %d entries", c.size, len(c.byKey))
+	}
+}

@@ -1,0 +1,166 @@
+package script
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tenon/daemon/internal/fault"
+)
+
+// body is what Transform makes of the program between the lines that are always
+// the same.
+func body(t *testing.T, source string) string {
+	t.Helper()
+	p, err := Transform(source)
+	if err != nil {
+		t.Errorf("%q: %v", source, err)
+		return ""
+	}
+	_, s, _ := strings.Cut(p.Code, "async function "+mainName)
+	_, s, _ = strings.Cut(s, "{\n")
+	s = s[:strings.LastIndex(s, "}")]
+	s = s[:strings.LastIndex(s, "}")]
+	var lines []string
+	for _, l := range strings.Split(s, "\n") {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+func TestTheLastStatementIsReturned(t *testing.T) {
+	for source, want := range map[string]string{
+		"1 + 1":                              "return (1 + 1);",
+		"if (x) { 1 } else if (y) 2; else 3": "if (x) { return (1); } else if (y) return (2); else return (3);",
+		"if (x) 1":                           "if (x) return (1);",
+		"try { a() } catch (e) { e.m }":      "try { return await (a()); } catch (e) { return (e.m); }",
+		"try { a() } catch { b() } finally { c() }": "try { return await (a()); } catch { return await (b()); } finally { c(); }",
+		"{ 1; { 2 } }":                  "{ 1; { return (2); } }",
+		"for (;;) 1":                    "for (; ; ) 1;",
+		"do x(); while (1)":             "do x(); while (1);",
+		"switch (x) { case 1: 2 }":      "switch (x) { case 1: 2; }",
+		"a: { 1 }":                      "a: { 1; }",
+		"if (a) for (;;) b(); else c()": "if (a) for (; ; ) b(); else return (c());",
+		"if (x) /re/.test(y); else z()": "if (x) return (/re/.test(y)); else return (z());",
+		"let x\n/a;/.test(x)":           "let x; return (/a;/.test(x));",
+		"function f() {}":               "function f() { }",
+		"async () => 1":                 "return (async () => 1);",
+		"using x = y(); x.z":            "using x = y(); return (x.z);",
+		"import('x')":                   `return (import("x"));`,
+		"a ? b : c":                     "return (a ? b : c);",
+		"x++ / 2; y":                    "x++ / 2; return (y);",
+		"a.return / 2 / 3":              "return (a.return / 2 / 3);",
+		"yield_ / 2; [1] / 2 / g":       "yield_ / 2; return ([1] / 2 / g);",
+		"`}`; `${`}`}`":                 "`}`; return (`${`}`}`);",
+		"let of = 4; of / 2 / 1":        "let of = 4; return (of / 2 / 1);",
+		"for (const x of /a/g[Symbol.matchAll]('a')) x": "for (const x of /a/g[Symbol.matchAll](\"a\")) x;",
+		"await using x = y()":                           "await using x = y();",
+		"5;;;":                                          "return (5); ; ;",
+		"export const a = 1\na":                         "const a = 1; return (a);",
+		"import type { X } from 'y'; a":                 "return (a);",
+	} {
+		if got := body(t, source); got != want {
+			t.Errorf("%q\n got %s\nwant %s", source, got, want)
+		}
+	}
+}
+
+func TestDefaultExports(t *testing.T) {
+	const call = `return (typeof %s === "function" ? %s(__input, { args: __args }) : %s);`
+	for source, want := range map[string]string{
+		"export default function main() {}":                "function main() { } " + strings.ReplaceAll(call, "%s", "main"),
+		"export default async function () {}":              "const __default = async function() { }; " + strings.ReplaceAll(call, "%s", "__default"),
+		"export default () => 1":                           "const __default = () => 1; " + strings.ReplaceAll(call, "%s", "__default"),
+		"export default class {}\n;[1]":                    "const __default = class { }; ; [1]; " + strings.ReplaceAll(call, "%s", "__default"),
+		"function f() {}\nexport { f as default, f as g }": "function f() { } " + strings.ReplaceAll(call, "%s", "f"),
+		"export default 5":                                 "const __default = 5; " + strings.ReplaceAll(call, "%s", "__default"),
+	} {
+		if got := body(t, source); got != want {
+			t.Errorf("%q\n got %s\nwant %s", source, got, want)
+		}
+	}
+}
+
+func TestParseErrorsNameThePlace(t *testing.T) {
+	for _, c := range []struct {
+		source, has  string
+		line, column int
+	}{
+		{"const a = ;", `unexpected ";"`, 1, 11},
+		{"let x = 1\nlet y = {\n", "unexpected end", 3, 1},
+		{"let a\n   import { x } from 'y'", `"y" cannot be imported`, 2, 4},
+		{"export * from 'z'", `"z" cannot be imported`, 1, 1},
+		{"export { a } from 'z'", `"z" cannot be imported`, 1, 1},
+		{"'export'; let b = ;", `unexpected ";"`, 1, 19},
+		{"function f() { await 1 }", `"await" can only be used inside an "async" function`, 1, 16},
+		{"foo() }", "unexpected", 0, 0},
+		{"} foo(); async function x() {", "unexpected", 0, 0},
+		{"}\nasync function __main() {", "unexpected", 0, 0},
+	} {
+		_, err := Transform(c.source)
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Kind != fault.ParseError || !strings.Contains(f.Message, c.has) {
+			t.Errorf("%q: %v, want %q", c.source, err, c.has)
+			continue
+		}
+		if c.line > 0 && (f.Position == nil || f.Position.Line != c.line || f.Position.Column != c.column) {
+			t.Errorf("%q: at %+v, want %d:%d", c.source, f.Position, c.line, c.column)
+		}
+	}
+}
+
+func TestPositionsLeadBack(t *testing.T) {
+	for _, source := range []string{
+		"interface A { x: number }\nconst a: A = { x: 1 };\nenum E { B }\nMARK()",
+		"type T = 1\nif (true) {\n  MARK()\n}",
+		"export const a: number = 1\n  export default function main(x: string) {\n    return MARK(x)\n}",
+		"#!/usr/bin/env tenon\ntry { MARK() } catch {}",
+	} {
+		p, err := Transform(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		find := func(text string) (line, column int) {
+			at := strings.Index(text, "MARK")
+			return 1 + strings.Count(text[:at], "\n"), at - strings.LastIndexByte(text[:at], '\n')
+		}
+		line, column := find(source)
+		pos, ok := p.Position(find(p.Code))
+		if !ok || pos.Line != line || pos.Column != column {
+			t.Errorf("%q: %+v %v, want %d:%d\n%s", source, pos, ok, line, column, p.Code)
+		}
+	}
+}
+
+// FuzzTransform: whatever the source, the output parses as well as the source did.
+func FuzzTransform(f *testing.F) {
+	for _, s := range []string{"1", "if (a) b; else /c/.test(d)", "`a${`b`}`", "try{x}catch{y}finally{z}", "export default 1", "a\n/b/g", "({})\n[1]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		if len(source) > 2000 {
+			return
+		}
+		p, err := Transform(source)
+		if err != nil {
+			if fault.KindOf(err) != fault.ParseError {
+				t.Fatalf("%q: %v", source, err)
+			}
+			return
+		}
+		if _, err := Transform(p.Code); err != nil {
+			t.Fatalf("%q became\n%s\n%v", source, p.Code, err)
+		}
+	})
+}
+
+func BenchmarkTransform(b *testing.B) {
+	const source = "interface R { a: number }\nconst r: R = await tools.gh.get({ a: 1 });\nconst b = r.a + 1;\nb"
+	for b.Loop() {
+		if _, err := Transform(source); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

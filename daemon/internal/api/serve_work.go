@@ -32,7 +32,7 @@ func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	if kind == oneDocument {
 		return answer(w, run.Wait())
 	}
-	s.pump(ctx, newStream(w, kind), run.Frames(ctx))
+	s.pump(ctx, newStream(w, kind), run)
 	return nil
 }
 
@@ -46,16 +46,23 @@ func hangUp(r *http.Request) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// pump writes frames until they end or the peer goes. Frames that are already
-// waiting travel together.
-func (s *Server) pump(ctx context.Context, out *stream, frames <-chan proto.Frame) {
+// pump writes a run's frames until they end or the peer goes. Frames that are
+// already waiting travel together. Frames may be dropped for a slow reader or
+// for their size; the result is not among those that may.
+func (s *Server) pump(ctx context.Context, out *stream, run Run) {
+	frames := run.Frames(ctx)
 	beat := time.NewTicker(keepAlive)
 	defer beat.Stop()
+	told := false
 	for {
 		select {
 		case f, ok := <-frames:
 			if !ok {
 				_ = out.rc.Flush() // the peer may be gone
+				return
+			}
+			told = told || f.Type == "result"
+			if f.Type == "end" && !told && s.tellResult(out, f, run.Wait()) != nil {
 				return
 			}
 			if out.send(f.Type, f.Seq, f, len(frames) == 0) != nil {
@@ -69,6 +76,16 @@ func (s *Server) pump(ctx context.Context, out *stream, frames <-chan proto.Fram
 			return
 		}
 	}
+}
+
+// tellResult sends the result before its end frame.
+func (s *Server) tellResult(out *stream, end proto.Frame, result *proto.RunResult) error {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	seq := max(end.Seq-1, 0)
+	return out.send("result", seq, proto.Frame{Seq: seq, Type: "result", Run: end.Run, Data: data}, false)
 }
 
 // serveCall makes one call. As frames it also tells of a question that the

@@ -170,3 +170,13 @@ func TestACallStreamsItsQuestionsWhenAskedTo(t *testing.T) {
 		}
 	}
 }
+
+func TestAResultThatWasDroppedFromTheFramesIsSentAllTheSame(t *testing.T) {
+	d := &double{exec: func(context.Context, proto.ExecRequest) Run {
+		return &fakeRun{frames: []proto.Frame{{Seq: 9, Type: "end", Run: "r"}}, result: &proto.RunResult{ID: "r"}}
+	}}
+	w := ask(t, newServer(d), "POST", "/v1/exec", `{"code":"1"}`, "Accept", "application/x-ndjson")
+	if got := w.Body.String(); !strings.Contains(got, `"type":"result"`) || !strings.HasSuffix(got, `"type":"end","run":"r"}`+"\n") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -44,7 +44,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// doctorRun exits with 1 when there is a problem.
+// doctorRun succeeds when it could look, whatever it found: --json counts the
+// problems.
 func doctorRun(ctx context.Context, a *app) error {
 	c, err := a.connect()
 	if err != nil {
@@ -72,22 +73,16 @@ func (d *doctor) print() error {
 		}
 	}
 	if d.app.flags.json {
-		if err := d.app.document(map[string]any{"problems": problems, "findings": d.list}); err != nil {
+		return d.app.document(map[string]any{"problems": problems, "findings": d.list})
+	}
+	for _, f := range d.list {
+		text := fmt.Sprintf("%-8s %-9s %s", f.Level, f.Topic, f.Text)
+		if f.Hint != "" {
+			text += "\n" + strings.Repeat(" ", 19) + "→ " + f.Hint
+		}
+		if err := d.app.text(text); err != nil {
 			return err
 		}
-	} else {
-		for _, f := range d.list {
-			text := fmt.Sprintf("%-8s %-9s %s", f.Level, f.Topic, f.Text)
-			if f.Hint != "" {
-				text += "\n" + strings.Repeat(" ", 19) + "→ " + f.Hint
-			}
-			if err := d.app.text(text); err != nil {
-				return err
-			}
-		}
-	}
-	if problems > 0 {
-		return failed{fault.NotFound} // exit 1: doctor worked, the patient is ill
 	}
 	return nil
 }

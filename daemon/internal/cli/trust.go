@@ -61,7 +61,9 @@ func trustRun(ctx context.Context, a *app, r proto.TrustRequest) error {
 		a.say("%s was trusted already", t.Path)
 	}
 	for _, s := range t.Servers {
-		a.say("  %s: %s", s.Name, shown(s))
+		if err := a.text(s.Name + ": " + shown(s)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ func Mismatch(mine int, build proto.Build, theirs int, their proto.Build) *fault
 		mine, FormatBuild(build), theirs, FormatBuild(their))
 	if mine < theirs {
 		e.Message += ": this side is older"
-		return e.WithHint("use the newer tenon: the other side is build %s", FormatBuild(their))
+		return e.WithHint("update this tenon to the other side's build, %s, or bring the other side down to this one: tenon daemon restart", FormatBuild(their))
 	}
 	e.Message += ": the other side is older"
-	return e.WithHint("end the older daemon with its own program or with: tenon daemon stop; the next command starts this build")
+	return e.WithHint("bring the other side up to this build: tenon daemon restart")
 }

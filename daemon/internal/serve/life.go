@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/session"
 	"tenon/proto"
 )
 
@@ -99,7 +101,7 @@ func (d *daemon) mayEnd() (reason string, over bool) {
 // named or otherwise alive), no bridge, no run, no question. Requests that
 // work are the gate's to count.
 func (d *daemon) idleFor() time.Duration {
-	busy := len(d.sessions.List()) > 0 || len(d.sessions.Bridges()) > 0 || d.live() > 0 || len(d.consent.List()) > 0
+	busy := d.sessionsLive() || len(d.sessions.Bridges()) > 0 || d.live() > 0 || len(d.consent.List()) > 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if busy {
@@ -108,13 +110,25 @@ func (d *daemon) idleFor() time.Duration {
 	return time.Since(d.lastWork)
 }
 
+// sessionsLive reports whether a session needs the daemon. That of a
+// directory's terminals is only a name until it holds something.
+func (d *daemon) sessionsLive() bool {
+	holding := map[string]bool{}
+	for _, l := range d.leases.List() {
+		holding[l.Session] = true
+	}
+	return slices.ContainsFunc(d.sessions.List(), func(s proto.Session) bool {
+		return s.State != string(session.Directory) || holding[s.ID]
+	})
+}
+
 // replaceable reports whether nothing is alive that a restart would lose: no
 // run, no question, no state in an instance that a live session relies on.
 func (d *daemon) replaceable(time.Duration) bool {
 	if d.live() > 0 || len(d.consent.List()) > 0 {
 		return false
 	}
-	alive := len(d.sessions.List()) > 0
+	alive := d.sessionsLive()
 	for _, l := range d.leases.List() {
 		if l.State != "held" || alive || l.Scope == string(config.Session) {
 			return false

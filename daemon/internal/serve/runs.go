@@ -75,7 +75,7 @@ func (r runs) spec(c *peer.Caller, cwd *string) (run.Spec, func(), error) {
 	s, release := r.d.sessionOf(c, *cwd)
 	caller := *c
 	caller.Session = s
-	return run.Spec{Caller: &caller, Session: s, View: view, Surface: c.Surface, Attached: true}, release, nil
+	return run.Spec{Caller: &caller, Session: s, View: view, Surface: c.Surface, Origin: proto.Origin{Session: s.ID}, Attached: true}, release, nil
 }
 
 func (r runs) Exec(ctx context.Context, c *peer.Caller, req proto.ExecRequest) (api.Run, error) {

@@ -123,12 +123,17 @@ func (d *daemon) readSettings() {
 // reload takes in a change of configuration files.
 func (d *daemon) reload() {
 	d.views.epoch.Add(1)
+	d.mu.Lock()
+	before := d.settings
+	d.mu.Unlock()
 	d.readSettings()
 	d.mu.Lock()
-	s := d.settings
+	now := d.settings
 	d.mu.Unlock()
-	d.sessions.SetLimits(s.SessionIdle, s.SessionGrace)
-	d.log.Info("configuration changed")
+	if now.SessionIdle != before.SessionIdle || now.SessionGrace != before.SessionGrace {
+		d.sessions.SetLimits(now.SessionIdle, now.SessionGrace)
+	}
+	d.log.Info("configuration files changed")
 	d.hub.Publish("config", map[string]string{"state": "changed"})
 }
 

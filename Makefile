@@ -22,7 +22,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle/opencode-v1.js
 .DEFAULT_GOAL := build
 
 build: generate plugins
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
 
 # The engine's Go source is made from a pinned npm package and never committed;
 # the generator itself decides whether anything is stale.
@@ -40,7 +40,7 @@ node_modules/.tenon-installed: package.json package-lock.json
 
 # Needs Go and npm (for the engine's pinned source) only: no plugin, no config.
 demo: generate
-	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
+	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
 	@bin/tenon demo
 
 test: build

@@ -44,8 +44,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// doctorRun succeeds when it could look, whatever it found: --json counts the
-// problems.
+// doctorRun exits with 1 when there is a problem.
 func doctorRun(ctx context.Context, a *app) error {
 	c, err := a.connect()
 	if err != nil {
@@ -73,7 +72,10 @@ func (d *doctor) print() error {
 		}
 	}
 	if d.app.flags.json {
-		return d.app.document(map[string]any{"problems": problems, "findings": d.list})
+		if err := d.app.document(map[string]any{"problems": problems, "findings": d.list}); err != nil {
+			return err
+		}
+		return ill(problems)
 	}
 	for _, f := range d.list {
 		text := fmt.Sprintf("%-8s %-9s %s", f.Level, f.Topic, f.Text)
@@ -83,6 +85,14 @@ func (d *doctor) print() error {
 		if err := d.app.text(text); err != nil {
 			return err
 		}
+	}
+	return ill(problems)
+}
+
+// ill is exit code 1 for a doctor that worked and a patient that is not well.
+func ill(problems int) error {
+	if problems > 0 {
+		return failed{fault.NotFound}
 	}
 	return nil
 }

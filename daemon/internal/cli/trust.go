@@ -61,9 +61,7 @@ func trustRun(ctx context.Context, a *app, r proto.TrustRequest) error {
 		a.say("%s was trusted already", t.Path)
 	}
 	for _, s := range t.Servers {
-		if err := a.text(s.Name + ": " + shown(s)); err != nil {
-			return err
-		}
+		a.say("  %s: %s", s.Name, shown(s))
 	}
 	return nil
 }

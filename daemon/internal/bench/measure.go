@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -120,9 +121,8 @@ func takeAll(ctx context.Context, probes []probe, rounds int, say io.Writer) (sa
 				got[p.name] = append(got[p.name], v)
 			}
 		}
-		fmt.Fprintf(say, "\rround %d of %d", round, rounds)
+		fmt.Fprintf(say, "round %d of %d\n", round, rounds)
 	}
-	fmt.Fprintln(say)
 	return got, nil
 }
 
@@ -210,24 +210,28 @@ func (r *rig) memory() (daemon, others float64, err error) {
 	if daemon, err = resident(pid); err != nil {
 		return 0, 0, err
 	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	// Children are listed by the thread that started them.
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
-		return daemon, 0, nil // a kernel without the list
+		return 0, 0, err
 	}
-	for child := range strings.FieldsSeq(string(children)) {
-		command, _ := os.ReadFile("/proc/" + child + "/cmdline")
-		if !strings.Contains(string(command), "internal-compile") {
-			continue
-		}
-		var id int
-		if _, err := fmt.Sscan(child, &id); err != nil {
-			return 0, 0, err
-		}
-		m, err := resident(id)
+	for _, list := range lists {
+		children, err := os.ReadFile(list)
 		if err != nil {
-			return 0, 0, err
+			continue // the thread has ended
 		}
-		others += m
+		for child := range strings.FieldsSeq(string(children)) {
+			command, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			id, err := strconv.Atoi(child)
+			if err != nil || !strings.Contains(string(command), "internal-compile") {
+				continue
+			}
+			m, err := resident(id)
+			if err != nil {
+				return 0, 0, err
+			}
+			others += m
+		}
 	}
 	return daemon, others, nil
 }

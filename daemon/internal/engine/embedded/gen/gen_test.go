@@ -10,7 +10,9 @@ import (
 // assemble makes a module with the import host_interrupt and one function for
 // each body: no locals, then the instructions.
 func assemble(bodies ...[]byte) []byte {
-	section := func(id byte, content []byte) []byte { return append(putUint([]byte{id}, uint64(len(content))), content...) }
+	section := func(id byte, content []byte) []byte {
+		return append(putUint([]byte{id}, uint64(len(content))), content...)
+	}
 	imports := append([]byte{1, 3}, "env"...)
 	imports = append(append(imports, 14), "host_interrupt"...)
 	imports = append(imports, 0, 0)
@@ -49,7 +51,7 @@ func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
 		"no module":      []byte("hello there"),
 		"empty":          nil,
 		"unknown opcode": assemble([]byte{0xfd, 0x01}),
-		"cut off":        assemble([]byte{opCall})[:30],
+		"cut off":        assemble([]byte{opCall, 1})[:len(assemble([]byte{opCall, 1}))-3],
 	} {
 		if _, _, err := instrument(in, 1, 1); err == nil {
 			t.Errorf("%s: no error", name)

@@ -144,7 +144,7 @@ func newRig(t testing.TB) *rig {
 		{Name: "echo", InputSchema: json.RawMessage(echoSchema)},
 		{Name: "read-file"},
 	}}
-	r.view = &config.View{Hash: "h1", Dir: "/work", Servers: map[string]*config.Server{
+	r.view = &config.View{Hash: "h1", Dir: "/project", Servers: map[string]*config.Server{
 		"fake": {Name: "fake", Scope: config.Shared, Enabled: true, Inherit: true, CallTimeout: time.Minute, CallWall: time.Hour},
 	}}
 	manager, err := session.New(session.Options{RuntimeDir: t.TempDir()})
@@ -153,8 +153,8 @@ func newRig(t testing.TB) *rig {
 	}
 	r.manager = manager
 	t.Cleanup(manager.Close)
-	r.session = manager.Ephemeral("cli", "/work", config.Env{"A": "1"})
-	r.caller = &peer.Caller{Class: peer.User, Session: r.session, Dir: "/work", Surface: "cli"}
+	r.session = manager.Ephemeral("cli", "/project", config.Env{"A": "1"})
+	r.caller = &peer.Caller{Class: peer.User, Session: r.session, Dir: "/project", Surface: "cli"}
 	r.router = consent.New(consent.Options{})
 	r.memory = policy.NewMemory(state, discard())
 	r.history = history.New(history.Options{Dir: state})
@@ -216,7 +216,7 @@ func (b *bridge) ID() string        { return b.id }
 func (b *bridge) PID() int          { return 1 }
 func (b *bridge) Host() string      { return "opencode-v1" }
 func (b *bridge) Interactive() bool { return b.human }
-func (b *bridge) Directory() string { return "/work" }
+func (b *bridge) Directory() string { return "/project" }
 func (b *bridge) Event(proto.Frame) {}
 func (b *bridge) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	return b.reply(ctx, a)

@@ -31,7 +31,7 @@ func (b *bridge) ID() string        { return b.id }
 func (b *bridge) PID() int          { return 1 }
 func (b *bridge) Host() string      { return "opencode-v1" }
 func (b *bridge) Interactive() bool { return b.human }
-func (b *bridge) Directory() string { return "/work" }
+func (b *bridge) Directory() string { return "/project" }
 func (b *bridge) Event(proto.Frame) {}
 func (b *bridge) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	b.mu.Lock()

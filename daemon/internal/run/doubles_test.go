@@ -113,9 +113,9 @@ func newRig(t testing.TB) *rig {
 	}
 	t.Cleanup(sessions.Close)
 	r := &rig{t: t, path: &path{}, refs: &refs{runs: map[string]bool{}}, history: history.New(history.Options{Dir: t.TempDir()})}
-	r.session = sessions.Ephemeral("cli", "/work", nil)
-	r.caller = &peer.Caller{Class: peer.User, Dir: "/work", Surface: "cli"}
-	r.view = &config.View{Hash: "h", Dir: "/work", Servers: map[string]*config.Server{
+	r.session = sessions.Ephemeral("cli", "/project", nil)
+	r.caller = &peer.Caller{Class: peer.User, Dir: "/project", Surface: "cli"}
+	r.view = &config.View{Hash: "h", Dir: "/project", Servers: map[string]*config.Server{
 		"fake": {Name: "fake", Enabled: true}, "log": {Name: "log", Enabled: true}, "off": {Name: "off"},
 	}}
 	r.path.call = func(context.Context, call.Request) (*call.Result, error) {

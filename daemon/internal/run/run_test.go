@@ -11,7 +11,6 @@ import (
 	"tenon/daemon/internal/call"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
-	"tenon/daemon/internal/upstream"
 	"tenon/proto"
 )
 
@@ -219,87 +218,6 @@ func TestHangingUpCancelsOnlyWhereAsked(t *testing.T) {
 	}
 }
 
-func TestATimeLimitCountsEverythingButHumans(t *testing.T) {
-	r := newRig(t)
-	limit := int64(400)
-	answered := make(chan struct{})
-	r.path.call = func(ctx context.Context, c call.Request) (*call.Result, error) {
-		c.OnWait(call.WaitHuman, true)
-		<-answered
-		c.OnWait(call.WaitHuman, false)
-		return &call.Result{Value: json.RawMessage(`1`)}, ctx.Err()
-	}
-	time.AfterFunc(1200*time.Millisecond, func() { close(answered) })
-	res := r.exec(proto.ExecRequest{TimeoutMS: &limit}, func(ctx context.Context, _ engine.Program, h engine.Host) *engine.Outcome {
-		_, err := h.Call(ctx, "fake", "echo", nil, engine.CallOptions{})
-		return &engine.Outcome{Err: fault.From(err), Value: json.RawMessage("1")}
-	})
-	if !res.OK || res.Timing.Human < 1000 || res.Timing.Total < res.Timing.Human {
-		t.Errorf("%+v %+v", res.Error, res.Timing)
-	}
-	res = r.exec(proto.ExecRequest{TimeoutMS: &limit}, func(ctx context.Context, _ engine.Program, _ engine.Host) *engine.Outcome {
-		<-ctx.Done()
-		return &engine.Outcome{Err: fault.From(ctx.Err())}
-	})
-	if res.Error == nil || res.Error.Kind != "TimeoutExceeded" || !strings.Contains(res.Error.Message, "400ms") {
-		t.Errorf("%+v", res.Error)
-	}
-}
-
-func TestTheClockGoesOnAfterAHuman(t *testing.T) {
-	fired := make(chan struct{})
-	c := newClocks(make(chan struct{}, 1), 50*time.Millisecond, func() { close(fired) })
-	defer c.stop()
-	c.note(call.WaitHuman, true)
-	c.note(call.WaitHuman, true)
-	c.note(call.WaitHuman, false)
-	select {
-	case <-fired:
-		t.Fatal("it must stand still while one of two is still asked")
-	case <-time.After(200 * time.Millisecond):
-	}
-	c.note(call.WaitHuman, false)
-	select {
-	case <-fired:
-	case <-time.After(30 * time.Second):
-		t.Fatal("it must go on")
-	}
-}
-
-func TestOnlySoManyProgramsComputeAtATime(t *testing.T) {
-	r := newRig(t) // two tokens
-	holding := make(chan struct{}, 3)
-	proceed := make(chan struct{})
-	r.run = func(ctx context.Context, p engine.Program, _ engine.Host) *engine.Outcome {
-		if err := p.Clock.Resume(ctx); err != nil {
-			return &engine.Outcome{Err: fault.From(err)}
-		}
-		holding <- struct{}{}
-		<-proceed
-		return value("1") // with the token: the run's end gives it back
-	}
-	a, b := r.start(proto.ExecRequest{}), r.start(proto.ExecRequest{})
-	<-holding
-	<-holding
-	third := r.start(proto.ExecRequest{})
-	deadline := time.Now().Add(30 * time.Second)
-	for third.Info().Waiting != "queue" {
-		if time.Now().After(deadline) {
-			t.Fatalf("the third waits for %q", third.Info().Waiting)
-		}
-		time.Sleep(time.Millisecond) // the interval of the poll
-	}
-	close(proceed)
-	for _, one := range []*Run{a, b, third} {
-		if res := one.Wait(); !res.OK || res.Timing.Compute <= 0 {
-			t.Errorf("%+v %+v", res.Error, res.Timing)
-		}
-	}
-	if third.Wait().Timing.Queue <= 0 {
-		t.Error("waiting for a token is queue time")
-	}
-}
-
 func TestNobodyThereEndsTheRun(t *testing.T) {
 	r := newRig(t)
 	r.path.call = func(context.Context, call.Request) (*call.Result, error) {
@@ -314,67 +232,6 @@ func TestNobodyThereEndsTheRun(t *testing.T) {
 	})
 	if res.Error == nil || res.Error.Kind != "ApprovalRequired" || res.Calls[0].Status != "denied" {
 		t.Errorf("%+v %+v", res.Error, res.Calls)
-	}
-}
-
-func TestFramesAreReplayedInOrder(t *testing.T) {
-	r := newRig(t)
-	r.path.call = func(_ context.Context, c call.Request) (*call.Result, error) {
-		c.OnProgress(upstream.Progress{Progress: 1, Total: 2, Message: "half"})
-		c.OnAsk(proto.Ask{ID: "ask_1"})
-		return &call.Result{Value: json.RawMessage(`1`), Artifacts: []proto.Artifact{{ID: "art_1"}}}, nil
-	}
-	var live []proto.Frame
-	r.run = func(ctx context.Context, _ engine.Program, h engine.Host) *engine.Outcome {
-		h.Log(engine.LogRecord{Level: "info", Message: "hi"})
-		h.Emit([]byte(`{"n":1}`))
-		if _, err := h.Call(ctx, "fake", "echo", []byte(`{"text":"x"}`), engine.CallOptions{}); err != nil {
-			t.Error(err)
-		}
-		return &engine.Outcome{Err: fault.New(fault.ScriptError, "boom")}
-	}
-	spec := r.spec(proto.ExecRequest{})
-	spec.OnFrame = func(f proto.Frame) { live = append(live, f) }
-	one, err := r.m.Start(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one.Wait()
-	var types []string
-	for i, f := range frames(t, one) {
-		types = append(types, f.Type)
-		if f.Seq != int64(i) || f.Run != one.ID {
-			t.Errorf("frame %d: %+v", i, f)
-		}
-		if live[i].Type != f.Type || string(live[i].Data) != string(f.Data) {
-			t.Errorf("live frame %d differs: %+v, %+v", i, live[i], f)
-		}
-	}
-	if got := strings.Join(types, " "); got != "start log emit call progress ask call artifact error result end" {
-		t.Errorf("frames: %s", got)
-	}
-}
-
-func TestASlowReaderMissesFramesAndIsTold(t *testing.T) {
-	s := &stream{run: "run_1"}
-	for i := range keptFrames + 10 {
-		s.add("log", proto.Log{Message: "x"}, i%7)
-	}
-	s.add("end", nil, 0)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	var n int
-	var last proto.Frame
-	for f := range s.read(ctx) {
-		n++
-		last = f
-	}
-	if n != keptFrames || last.Type != "end" || string(last.Data) != `{"dropped":11}` {
-		t.Errorf("%d frames, last %+v", n, last)
-	}
-	s.add("log", nil, 0) // after the end nothing comes any more
-	if len(s.events) != keptFrames {
-		t.Error("a frame after the end")
 	}
 }
 

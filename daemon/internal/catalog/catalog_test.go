@@ -220,7 +220,14 @@ func TestOddSchemasNeverFailACall(t *testing.T) {
 		fmt.Fprintf(&chain, `"r%d":{"$ref":"#/$defs/r%d"},`, i, i+1)
 	}
 	chain.WriteString(`"r10000":{"type":"string"}},"properties":{"v":{"$ref":"#/$defs/r0"}}}`)
+	doubling := strings.Builder{} // each level is held against the value twice as often as the one above
+	doubling.WriteString(`{"$defs":{`)
+	for i := 0; i < 60; i++ {
+		fmt.Fprintf(&doubling, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	doubling.WriteString(`"d60":{"type":"string"}},"properties":{"v":{"$ref":"#/$defs/d0"}}}`)
 	schemas := map[string]string{
+		"doubling":             doubling.String(),
 		"boolean properties":   `{"type":"object","properties":{"x":true}}`,
 		"null properties":      `{"type":"object","properties":null}`,
 		"empty":                `{}`,
@@ -259,6 +266,10 @@ func TestOddSchemasNeverFailACall(t *testing.T) {
 	l, _ := build([]upstream.Tool{tool("t", schemas["reference to nowhere"])})
 	if _, note := l.Named("t").CheckInput([]byte(`{}`)); !strings.Contains(note, "cannot be used") {
 		t.Errorf("note = %q; want a warning", note)
+	}
+	many, _ := build([]upstream.Tool{tool("t", `{"properties":{"v":{"anyOf":[`+strings.Repeat(`{"const":1},`, 500)+`{"const":2}]}}}`)})
+	if bad, _ := many.Named("t").CheckInput([]byte(`{"v":3}`)); bad == nil {
+		t.Error("hundreds of alternatives are still checked")
 	}
 	tree, _ := build([]upstream.Tool{tool("t", schemas["tree"])})
 	if bad, _ := tree.Named("t").CheckInput([]byte(`{"t":{"children":[{"children":[5]}]}}`)); bad == nil || bad.Pointer != "/t/children/0/children/0" {

@@ -149,6 +149,9 @@ func compile(raw []byte) (s *jsonschema.Schema, err error) {
 	if err != nil {
 		return nil, errors.New("it is not valid JSON")
 	}
+	if costOf(doc) > maxCost {
+		return nil, errors.New("it takes too many steps to check a value against it")
+	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(closed{})
 	c.UseRegexpEngine(lenient)

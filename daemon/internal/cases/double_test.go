@@ -10,6 +10,7 @@ import (
 	"net/rpc"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -114,18 +115,6 @@ func (d *double) Do(r Request, reply *Reply) error {
 	if err != nil {
 		return err
 	}
-	if r.Method == proto.MethodAttach {
-		var a proto.Attach
-		if err := json.Unmarshal(r.Params, &a); err != nil {
-			return err
-		}
-		d.mu.Lock()
-		if _, known := d.sessions[a.Session]; !known {
-			d.order = append(d.order, a.Session)
-		}
-		d.sessions[a.Session] = a
-		d.mu.Unlock()
-	}
 	start := time.Now()
 	m, err := b.request(r.ID, r.Method, r.Params)
 	if err != nil {
@@ -135,8 +124,34 @@ func (d *double) Do(r Request, reply *Reply) error {
 	reply.Result = m.Result
 	if m.Error != nil {
 		reply.Failure, err = json.Marshal(m.Error)
+		return err
 	}
-	return err
+	return d.keep(r)
+}
+
+// keep remembers what must be attached again on a new connection.
+func (d *double) keep(r Request) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch r.Method {
+	case proto.MethodAttach:
+		var a proto.Attach
+		if err := json.Unmarshal(r.Params, &a); err != nil {
+			return err
+		}
+		if _, known := d.sessions[a.Session]; !known {
+			d.order = append(d.order, a.Session)
+		}
+		d.sessions[a.Session] = a
+	case proto.MethodDetach:
+		var a proto.Detach
+		if err := json.Unmarshal(r.Params, &a); err != nil {
+			return err
+		}
+		delete(d.sessions, a.Session)
+		d.order = slices.DeleteFunc(d.order, func(id string) bool { return id == a.Session })
+	}
+	return nil
 }
 
 // Notify sends a notification.

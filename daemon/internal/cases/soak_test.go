@@ -139,6 +139,16 @@ func (k *soak) program(id, code string) proto.RunStart {
 	return proto.RunStart{Origin: proto.Origin{Session: id, Call: callID(k.ids.Add(1)), Agent: "build"}, Directory: k.s.work, Code: code, Text: modelLimits}
 }
 
+// leave detaches, again where a killed daemon did not hear it.
+func (k *soak) leave(id string, deleted bool) error {
+	for {
+		_, ok, err := k.try("detach", k.request(proto.MethodDetach, proto.Detach{Session: id, Deleted: deleted}))
+		if err != nil || ok {
+			return err
+		}
+	}
+}
+
 // session attaches, works in its own instance, cancels something, and leaves.
 func (k *soak) session() error {
 	id := fmt.Sprintf("soak-%d", k.ids.Add(1))
@@ -175,8 +185,7 @@ func (k *soak) session() error {
 	if err := k.cancelled(id); err != nil {
 		return err
 	}
-	_, _, err = k.try("detach", k.request(proto.MethodDetach, proto.Detach{Session: id, Deleted: rand.IntN(2) == 0}))
-	return err
+	return k.leave(id, rand.IntN(2) == 0)
 }
 
 // cancelled starts a long call and takes it back.
@@ -245,8 +254,7 @@ func (k *soak) crashes() error {
 	if ok && json.Unmarshal(o.stdout, &done) == nil && string(done.Result.Value) != "1" && k.kills.Load() == before {
 		return fmt.Errorf("the ninth of nine calls crashes, but %s failed", done.Result.Value)
 	}
-	_, _, err = k.try("detach", k.request(proto.MethodDetach, proto.Detach{Session: id, Deleted: true}))
-	return err
+	return k.leave(id, true)
 }
 
 // killer kills the daemon now and then; the next to need it starts it again.

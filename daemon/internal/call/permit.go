@@ -116,6 +116,9 @@ func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
 		Key: verdict.Key, Server: c.server.Name, Tool: c.toolName, Arguments: c.shown(),
 		Reason: verdict.From(), Timeout: c.req.View.Permissions.AskTimeout, Shown: c.req.OnAsk,
 	}
+	if q.Origin.Session == "" { // a shell's run has no tool call of the host, but it has the session
+		q.Origin.Session = c.session
+	}
 	if c.req.Caller != nil {
 		q.Interactive = c.req.Caller.Interactive
 	}

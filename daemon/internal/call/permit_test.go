@@ -61,7 +61,7 @@ func TestNoLeaseIsHeldWhileAHumanIsAsked(t *testing.T) {
 		done <- err
 	}()
 	a := <-asked
-	if open != 0 || a.Key != "fake_echo" || a.Server != "fake" || a.Tool != "echo" {
+	if open != 0 || a.Origin.Session != r.session.ID || a.Key != "fake_echo" || a.Server != "fake" || a.Tool != "echo" {
 		t.Errorf("%d leases in use, ask %+v", open, a)
 	}
 	close(release)

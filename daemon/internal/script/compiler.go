@@ -85,14 +85,12 @@ func (c *Compiler) Compile(ctx context.Context, source string) (*Program, error)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	limit, cancel := context.WithTimeout(ctx, c.o.Timeout)
-	defer cancel()
 	for {
-		h, reused, err := c.take()
+		h, reused, err := c.take(ctx)
 		if err != nil {
 			return nil, err
 		}
-		resp, err := exchange(limit, h, source)
+		resp, timedOut, err := c.exchange(ctx, h, source, c.o.Timeout)
 		if err == nil {
 			c.give(h)
 			if resp.Error != nil {
@@ -105,7 +103,7 @@ func (c *Compiler) Compile(ctx context.Context, source string) (*Program, error)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case reused && limit.Err() == nil: // it may have died before, for reasons of its own
+		case reused && !timedOut: // it may have died before, for reasons of its own
 			continue
 		}
 		c.o.Log.Warn("compile helper ended", "bytes", len(source), "reason", err)
@@ -114,22 +112,27 @@ func (c *Compiler) Compile(ctx context.Context, source string) (*Program, error)
 	}
 }
 
-// exchange compiles source in h, which is killed when ctx ends.
-func exchange(ctx context.Context, h *HelperProc, source string) (*response, error) {
+// exchange compiles source in h, which is killed when ctx ends or the time is up.
+func (c *Compiler) exchange(ctx context.Context, h *HelperProc, source string, limit time.Duration) (resp *response, timedOut bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	stop := context.AfterFunc(ctx, h.Kill)
-	var resp response
-	err := writeFrame(h.Stdin, request{Source: source})
-	if err == nil {
-		err = readFrame(h.Stdout, &resp)
+	resp = &response{}
+	if err = writeFrame(h.Stdin, request{Source: source}); err == nil {
+		err = readFrame(h.Stdout, resp)
 	}
 	if !stop() && err == nil { // killed just after its answer
 		err = context.Cause(ctx)
 	}
-	return &resp, err
+	return resp, ctx.Err() != nil, err
 }
 
-// take returns an idle helper or starts one.
-func (c *Compiler) take() (h *HelperProc, reused bool, err error) {
+// startTime is how long a new helper may take to answer; a source's own time
+// begins after that.
+const startTime = 20 * time.Second
+
+// take returns an idle helper or starts one and waits for its first answer.
+func (c *Compiler) take(ctx context.Context) (h *HelperProc, reused bool, err error) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -147,6 +150,13 @@ func (c *Compiler) take() (h *HelperProc, reused bool, err error) {
 	started, err := c.o.Start(c.o.Command)
 	if err != nil {
 		return nil, false, fault.New(fault.EngineUnavailable, "the compile helper does not start: %w", err)
+	}
+	if _, _, err := c.exchange(ctx, &started, "", startTime); err != nil {
+		started.Kill()
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
+		}
+		return nil, false, fault.New(fault.EngineUnavailable, "the compile helper does not answer: %w", err)
 	}
 	return &started, false, nil
 }
@@ -180,7 +190,7 @@ func (c *Compiler) endIdle() {
 
 // Warm starts a helper, so that the first source need not wait for it.
 func (c *Compiler) Warm() error {
-	h, _, err := c.take()
+	h, _, err := c.take(context.Background())
 	if err == nil {
 		c.give(h)
 	}

@@ -40,7 +40,7 @@ func (t *tail) list(from, to int, await bool) {
 		if !tok.first || tok.column != column || tok.kind == closing || t.text(k) == "else" {
 			continue
 		}
-		if t.text(k) == ";" { // an empty statement
+		if t.text(k) == ";" {
 			continue
 		}
 		t.statement(k, to, await, true)
@@ -51,7 +51,9 @@ func (t *tail) list(from, to int, await bool) {
 // statement rewrites the statement at index i when edit is set, and returns the
 // index after it.
 func (t *tail) statement(i, to int, await, edit bool) int {
-	switch first := t.text(i); first {
+	switch t.text(i) {
+	case ";": // an empty statement
+		return i + 1
 	case "{":
 		if edit {
 			t.list(i+1, t.tokens[i].match, await)

@@ -136,7 +136,7 @@ func TestPositionsLeadBack(t *testing.T) {
 
 // FuzzTransform: whatever the source, the output parses as well as the source did.
 func FuzzTransform(f *testing.F) {
-	for _, s := range []string{"1", "if (a) b; else /c/.test(d)", "`a${`b`}`", "try{x}catch{y}finally{z}", "export default 1", "a\n/b/g", "({})\n[1]"} {
+	for _, s := range []string{"1", "if (0) ;", "if (a) b; else /c/.test(d)", "`a${`b`}`", "try{x}catch{y}finally{z}", "export default 1", "a\n/b/g", "({})\n[1]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

@@ -93,11 +93,11 @@ test("always is remembered by opencode and opens nothing else", async () => {
 test("a rejected child is a catchable PermissionDenied, with the user's words, and the turn goes on", async () => {
   const { host, model } = scene
   const session = await host.session()
-  const turn = host.turn(session, [[calls("tick", "log")], "done"])
+  const turn = host.turn(session, [[calls("tick", "load")], "done"])
   await host.reply(await host.request(session), "reject")
   await host.reply(await host.request(session, 1), "reject", "use another one")
   const last = await turn
-  assert.deepEqual(model.seen(session), ["tick PermissionDenied, log PermissionDenied use another one"])
+  assert.deepEqual(model.seen(session), ["tick PermissionDenied, load PermissionDenied use another one"])
   assert.equal(last.parts.find((part) => part.type === "text")?.text, "done")
 })
 
@@ -134,12 +134,12 @@ test("several questions of one program wait at once and are answered in any orde
 test("questions of two sessions do not touch each other", async () => {
   const { host, model } = scene
   const [one, two] = [await host.session(), await host.session()]
-  const turns = [host.turn(one, [[calls("json")], "done"]), host.turn(two, [[calls("json")], "done"])]
+  const turns = [host.turn(one, [[calls("args")], "done"]), host.turn(two, [[calls("args")], "done"])]
   const [first, second] = [await host.request(one), await host.request(two)]
   await host.reply(first, "reject")
   await host.reply(second, "once")
   await Promise.all(turns)
-  assert.deepEqual([model.seen(one), model.seen(two)], [["json PermissionDenied"], ["json InvalidToolInput"]])
+  assert.deepEqual([model.seen(one), model.seen(two)], [["args PermissionDenied"], ["args ok"]])
 })
 
 test("a tool of tenon's asks for its own id where the rules want it", async () => {

@@ -4,10 +4,11 @@
  * prints, and keeps no turn waiting.
  */
 
-import { connect, hostEnvironment, type Bridge } from "@tenon/bridge"
+import { connect, hostEnvironment, within, type Bridge } from "@tenon/bridge"
 import { argumentsOf, schemaOf, type Arguments } from "./arguments.ts"
 import type { HostSession, Hooks, PluginInput } from "./host.ts"
 import { instruct } from "./instructions.ts"
+import { hookWait } from "./limits.ts"
 import { readOptions } from "./options.ts"
 import { outcomes } from "./outcome.ts"
 import { permissionTable } from "./permission.ts"
@@ -64,7 +65,10 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
       if (args) output.jsonSchema = schemaOf(args)
     },
     async "chat.message"({ sessionID, agent }, output) {
-      sessions.attach(sessionID, agent ?? output.message?.agent).catch(() => {}) // early, for the shell; tools attach again
+      // Early, so that the first shell of the turn finds its ticket; a daemon that
+      // is not there yet is not waited for.
+      const attaching = sessions.attach(sessionID, agent ?? output.message?.agent)
+      await within(attaching, link.current() ? hookWait : 0)
     },
     async "experimental.chat.system.transform"({ sessionID }, output) {
       instruct(sessionID, output.system)

@@ -161,11 +161,8 @@ export async function runOnce(
 ): Promise<RunOutput> {
   writeFileSync(join(place.project, "opencode.json"), JSON.stringify({ ...modelConfig(model), ...config }, null, 2))
   const started = performance.now()
-  const child = spawn(opencodeBin(), ["run", ...args, script(...steps)], {
-    cwd: place.project,
-    env: hostEnvironment(place),
-    stdio: ["ignore", "pipe", "pipe"],
-  })
+  const child = spawn(opencodeBin(), ["run", ...args], { cwd: place.project, env: hostEnvironment(place) })
+  child.stdin.end(script(...steps)) // as an argument it would be put in quotes
   let stdout = ""
   let stderr = ""
   child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text))

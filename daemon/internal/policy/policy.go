@@ -123,9 +123,13 @@ func describe(r *config.Rule) string {
 func Decide(in Input) Verdict {
 	key := Key(in.Server, in.Tool)
 	v := Verdict{Key: key, Action: Allow, preset: Derive(in.View.Permissions)}
-	rule := best(in.View.Permissions.Rules, key, in.Server, in.Tool)
+	rules := in.View.Permissions.Rules
+	rule := best(rules, false, key, in.Server, in.Tool)
 	if len(in.SharedWith) > 0 && (rule == nil || !isPair(rule.Pattern)) {
 		rule = strictest(in, key, rule)
+	}
+	if t := best(rules, true, key, in.Server, in.Tool); t != nil && (rule == nil || Action(t.Action).strictness() > Action(rule.Action).strictness()) {
+		rule = t
 	}
 	if rule != nil {
 		v.Action, v.src, v.rule = Action(rule.Action), fromRule, rule
@@ -204,11 +208,16 @@ func strictest(in Input, key string, rule *config.Rule) *config.Rule {
 // wins, on a tie the stricter. A pattern with a slash names the pair
 // "server/tool" by their own names, which tells apart two tools that share a
 // key; sanitised keys never hold a slash, so the two forms cannot be confused.
-func best(rules []config.Rule, key, server, tool string) *config.Rule {
+// Rules that only tighten are judged by themselves, so that a long ask of a
+// project never outvotes a deny of the user's; one that says allow is none.
+func best(rules []config.Rule, tighten bool, key, server, tool string) *config.Rule {
 	var found *config.Rule
 	most := -1
 	for i := range rules {
 		r := &rules[i]
+		if r.Tighten != tighten || tighten && Action(r.Action) == Allow {
+			continue
+		}
 		subject := key
 		if isPair(r.Pattern) {
 			subject = server + "/" + tool

@@ -103,18 +103,20 @@ func TestHostListsAreEvaluatedAsTheHostDoes(t *testing.T) {
 	}
 }
 
+// rules are patterns and actions in turn.
+func rules(pairs ...string) config.Permissions {
+	var p config.Permissions
+	for i := 0; i < len(pairs); i += 2 {
+		p.Rules = append(p.Rules, config.Rule{Pattern: pairs[i], Action: pairs[i+1]})
+	}
+	return p
+}
+
 func TestVerdict(t *testing.T) {
 	allowAll := &proto.RuleList{Confirmed: true, Rules: []proto.Rule{{Permission: "*", Pattern: "*", Action: "allow"}}}
 	askAll := &proto.RuleList{Confirmed: true, Rules: []proto.Rule{{Permission: "*", Pattern: "*", Action: "ask"}}}
 	denyAll := &proto.RuleList{Confirmed: true, Rules: []proto.Rule{{Permission: "*", Pattern: "*", Action: "deny"}}}
 	stale := &proto.RuleList{Rules: allowAll.Rules}
-	rules := func(pairs ...string) config.Permissions {
-		var p config.Permissions
-		for i := 0; i < len(pairs); i += 2 {
-			p.Rules = append(p.Rules, config.Rule{Pattern: pairs[i], Action: pairs[i+1]})
-		}
-		return p
-	}
 	never := func(p config.Permissions) config.Permissions { p.Approval = Never; return p }
 	for _, c := range []struct {
 		name       string
@@ -169,6 +171,40 @@ func TestVerdict(t *testing.T) {
 
 // Two pairs can share a key; a rule over the key hits both, one with a slash
 // names the pair.
+// A project only tightens: whatever the length of its patterns, it neither
+// opens what the user closed nor loses to what the user opened.
+func TestRulesThatTightenAreJudgedByThemselves(t *testing.T) {
+	tighten := func(pairs ...string) []config.Rule {
+		out := rules(pairs...).Rules
+		for i := range out {
+			out[i].Tighten = true
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name          string
+		user, project []config.Rule
+		class         peer.Class
+		want          Action
+	}{
+		{"a long ask does not outvote a short deny", rules("srv_*", "deny").Rules, tighten("srv_echo", "ask"), peer.User, Deny},
+		{"a short deny holds against a long allow", rules("srv_echo", "allow").Rules, tighten("*", "deny"), peer.User, Deny},
+		{"a short ask holds against a long allow", rules("srv_echo", "allow").Rules, tighten("srv_*", "ask"), peer.User, Ask},
+		{"where the user says nothing", nil, tighten("srv_*", "ask"), peer.User, Ask},
+		{"where it says nothing itself", rules("srv_*", "ask").Rules, tighten("other_*", "deny"), peer.User, Ask},
+		{"an allow of a project opens nothing", nil, tighten("srv_echo", "allow"), peer.Stranger, Deny},
+		{"among themselves the longest wins", nil, tighten("srv_*", "deny", "srv_echo", "ask"), peer.User, Ask},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := &config.View{Permissions: config.Permissions{Preset: "request", Rules: append(append([]config.Rule{}, c.project...), c.user...)}}
+			got := Decide(Input{View: v, Class: c.class, Server: "srv", Tool: "echo"})
+			if got.Action != c.want {
+				t.Errorf("%s (%s), want %s", got.Action, got.From(), c.want)
+			}
+		})
+	}
+}
+
 func TestPairsThatShareAKey(t *testing.T) {
 	decide := func(pattern, server, tool string) Action {
 		return Decide(Input{

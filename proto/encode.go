@@ -1,6 +1,22 @@
 package proto
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Marshal is v as JSON on one line, without the escapes that encoding/json adds
+// for web pages ("<" as \u003c): values, signatures and messages are shown to
+// people and models as they stand in it.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
 
 // The schemas promise arrays and objects where Go may hold nil, which
 // encoding/json writes as null. The methods below keep that promise at the one
@@ -18,35 +34,35 @@ func (r RunResult) MarshalJSON() ([]byte, error) {
 	type plain RunResult
 	r.Logs, r.Emits, r.Warnings = list(r.Logs), list(r.Emits), list(r.Warnings)
 	r.Calls, r.Artifacts = list(r.Calls), list(r.Artifacts)
-	return json.Marshal(plain(r))
+	return Marshal(plain(r))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
 func (r CallResult) MarshalJSON() ([]byte, error) {
 	type plain CallResult
 	r.Artifacts, r.Warnings = list(r.Artifacts), list(r.Warnings)
-	return json.Marshal(plain(r))
+	return Marshal(plain(r))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
 func (s Server) MarshalJSON() ([]byte, error) {
 	type plain Server
 	s.Instances = list(s.Instances)
-	return json.Marshal(plain(s))
+	return Marshal(plain(s))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
 func (r SearchResult) MarshalJSON() ([]byte, error) {
 	type plain SearchResult
 	r.Items = list(r.Items)
-	return json.Marshal(plain(r))
+	return Marshal(plain(r))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
 func (s SessionStatus) MarshalJSON() ([]byte, error) {
 	type plain SessionStatus
 	s.Leases, s.Runs, s.Approvals = list(s.Leases), list(s.Runs), list(s.Approvals)
-	return json.Marshal(plain(s))
+	return Marshal(plain(s))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
@@ -54,21 +70,21 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	type plain Status
 	s.Config, s.Problems = list(s.Config), list(s.Problems)
 	s.Bridges, s.Engines = list(s.Bridges), list(s.Engines)
-	return json.Marshal(plain(s))
+	return Marshal(plain(s))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
 func (r RuleList) MarshalJSON() ([]byte, error) {
 	type plain RuleList
 	r.Rules = list(r.Rules)
-	return json.Marshal(plain(r))
+	return Marshal(plain(r))
 }
 
 // MarshalJSON writes an absent list as an empty array.
 func (r HelloResult) MarshalJSON() ([]byte, error) {
 	type plain HelloResult
 	r.Wants = list(r.Wants)
-	return json.Marshal(plain(r))
+	return Marshal(plain(r))
 }
 
 // MarshalJSON writes an absent environment as an empty object.
@@ -77,19 +93,19 @@ func (h Hello) MarshalJSON() ([]byte, error) {
 	if h.Env == nil {
 		h.Env = map[string]string{}
 	}
-	return json.Marshal(plain(h))
+	return Marshal(plain(h))
 }
 
 // MarshalJSON writes an absent list as an empty array.
 func (c CallerInfo) MarshalJSON() ([]byte, error) {
 	type plain CallerInfo
 	c.May = list(c.May)
-	return json.Marshal(plain(c))
+	return Marshal(plain(c))
 }
 
 // MarshalJSON writes absent lists as empty arrays.
 func (r TrustResult) MarshalJSON() ([]byte, error) {
 	type plain TrustResult
 	r.Files, r.Servers = list(r.Files), list(r.Servers)
-	return json.Marshal(plain(r))
+	return Marshal(plain(r))
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -125,12 +124,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := e.Problem()
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the peer may be gone
+	if raw, err := proto.Marshal(p); err == nil { // strings and numbers always marshal
+		_, _ = w.Write(append(raw, '\n')) // the peer may be gone
+	}
 }
 
 // answer writes v as JSON.
 func answer(w http.ResponseWriter, v any) error {
-	raw, err := json.Marshal(v)
+	raw, err := proto.Marshal(v)
 	if err != nil {
 		return fault.New(fault.InternalError, "cannot write the answer: %w", err)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -69,7 +68,7 @@ func (h *Hub) Publish(kind string, data any) {
 	if len(h.subs) == 0 {
 		return
 	}
-	raw, err := json.Marshal(data)
+	raw, err := proto.Marshal(data)
 	if err != nil {
 		return
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -80,7 +79,7 @@ func (s *Server) pump(ctx context.Context, out *stream, run Run) {
 
 // tellResult sends the result before its end frame.
 func (s *Server) tellResult(out *stream, end proto.Frame, result *proto.RunResult) error {
-	data, err := json.Marshal(result)
+	data, err := proto.Marshal(result)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	send := func(kind string, v any) {
 		mu.Lock()
 		defer mu.Unlock()
-		data, err := json.Marshal(v)
+		data, err := proto.Marshal(v)
 		if err != nil {
 			s.o.Log.Error("frame was not written", "type", kind, "err", err)
 			return

@@ -1,13 +1,13 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/proto"
 )
 
 const (
@@ -59,7 +59,7 @@ func newStream(w http.ResponseWriter, kind streamKind) *stream {
 
 // send writes one frame; flush decides whether the peer sees it at once.
 func (s *stream) send(kind string, seq int64, v any, flush bool) error {
-	raw, err := json.Marshal(v)
+	raw, err := proto.Marshal(v)
 	if err != nil {
 		return fault.New(fault.InternalError, "cannot write a frame: %w", err)
 	}

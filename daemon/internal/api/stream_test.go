@@ -59,6 +59,26 @@ func TestExecAnswersAsItWasAsked(t *testing.T) {
 	}
 }
 
+// Values are read by people and models: nothing is escaped for web pages.
+func TestAnglesAndAmpersandsStayAsTheyAre(t *testing.T) {
+	for _, accept := range []string{"application/json", "application/x-ndjson", "text/event-stream"} {
+		d := &double{exec: func(context.Context, proto.ExecRequest) Run {
+			result := &proto.RunResult{ID: "r", Value: json.RawMessage(`"<b>&"`)}
+			raw, err := proto.Marshal(result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &fakeRun{frames: []proto.Frame{{Type: "result", Run: "r", Data: raw}}, result: result}
+		}}
+		if w := ask(t, newServer(d), "POST", "/v1/exec", `{"code":"1"}`, "Accept", accept); !strings.Contains(w.Body.String(), `"<b>&"`) {
+			t.Errorf("%s: %s", accept, w.Body)
+		}
+	}
+	if w := ask(t, newServer(&double{}), "GET", "/v1/health?a<b=1", ""); strings.Contains(w.Body.String(), `\u003c`) {
+		t.Errorf("problem: %s", w.Body)
+	}
+}
+
 // R-04, CODE-26: hanging up cancels the run, with the true reason.
 func TestHangingUpCancelsTheRun(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/x-ndjson", "text/event-stream"} {

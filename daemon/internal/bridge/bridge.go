@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -191,5 +190,7 @@ func (s *Server) remove(c *conn) {
 func problem(w http.ResponseWriter, e *fault.Error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(e.Kind.HTTPStatus())
-	_ = json.NewEncoder(w).Encode(e.Problem()) // the peer has gone: nothing to tell
+	if raw, err := proto.Marshal(e.Problem()); err == nil { // strings and numbers always marshal
+		_, _ = w.Write(append(raw, '\n')) // the peer may be gone
+	}
 }

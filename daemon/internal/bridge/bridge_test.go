@@ -104,6 +104,39 @@ func TestARunCarriesItsSessionAndRules(t *testing.T) {
 	p.next(proto.MethodRunEvent, &proto.Frame{})
 }
 
+func TestTheTextOfARunIsNotEscapedForWebPages(t *testing.T) {
+	b := newBench(t)
+	b.work.run = func(context.Context, RunRequest) (*proto.RunDone, error) {
+		return &proto.RunDone{Text: "<b>&", Result: proto.RunResult{ID: "run_1", Value: json.RawMessage(`"<b>&"`)}}, nil
+	}
+	p := b.open()
+	p.ask(proto.MethodRunStart, runStart())
+	if m := p.reply(); strings.Count(string(m.Result), `"<b>&"`) != 2 {
+		t.Errorf("got %s", m.Result)
+	}
+}
+
+// What a host tells of a session when it is asked carries the host's own
+// environment, so that its servers are those of an attached one.
+func TestAResolvedSessionHasTheHostsEnvironment(t *testing.T) {
+	b := newBench(t)
+	p := b.dial()
+	p.must(proto.MethodHello, hello(), &proto.HelloResult{})
+	s, err := b.sessions.Provisional("ses_9", "opencode-v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ensured := make(chan error, 1)
+	go func() { ensured <- b.sessions.Ensure(context.Background(), s) }()
+	p.answer(p.next(proto.MethodResolve, &proto.Resolve{}), proto.Resolved{Known: true, Directory: "/project"})
+	if err := take(t, ensured); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Env()["LANG"]; got != "C" {
+		t.Errorf("environment %v", s.Env())
+	}
+}
+
 func TestASessionThatWasNotAttachedIsRefused(t *testing.T) {
 	b := newBench(t)
 	p := b.open()

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -192,7 +191,7 @@ var errTooLarge = fmt.Errorf("message exceeds %d bytes", MaxFrame)
 
 func encode(m proto.RPCMessage) ([]byte, error) {
 	m.JSONRPC = proto.RPCVersion
-	data, err := json.Marshal(m)
+	data, err := proto.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", m.Method, err)
 	}

@@ -108,7 +108,7 @@ func (c *conn) cancelled(params json.RawMessage) {
 func (c *conn) respond(id json.RawMessage, result any, failure *proto.RPCError) {
 	m := proto.RPCMessage{ID: id, Error: failure}
 	if failure == nil {
-		raw, err := json.Marshal(result)
+		raw, err := proto.Marshal(result)
 		if err != nil {
 			m.Error = rpcError(fault.New(fault.InternalError, "the answer cannot be written: %w", err))
 		}

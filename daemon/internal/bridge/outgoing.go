@@ -34,6 +34,10 @@ func (c *conn) Host() string { return c.greeted.Load().Host }
 // Interactive reports whether somebody sees questions there.
 func (c *conn) Interactive() bool { return c.greeted.Load().Interactive }
 
+// Env is the host's own environment, as its hello gave it: that of sessions
+// which it tells of when asked, without an environment of theirs.
+func (c *conn) Env() map[string]string { return c.greeted.Load().Env }
+
 // Directory is the directory that this instance of the plugin serves.
 func (c *conn) Directory() string { return c.greeted.Load().Directory }
 
@@ -112,7 +116,7 @@ func (c *conn) Event(f proto.Frame) {
 	if h := c.greeted.Load(); h == nil || !h.Events {
 		return
 	}
-	params, err := json.Marshal(f)
+	params, err := proto.Marshal(f)
 	if err != nil {
 		c.log.Error("event not sent", "run", f.Run, "error", err)
 		return
@@ -130,7 +134,7 @@ func (c *conn) Event(f proto.Frame) {
 // request sends one request and waits for its answer or the end of ctx, which
 // tells the plugin with $/cancelRequest. result is a pointer to a proto type.
 func (c *conn) request(ctx context.Context, method string, params, result any) error {
-	raw, err := json.Marshal(params)
+	raw, err := proto.Marshal(params)
 	if err != nil {
 		return fault.New(fault.InternalError, "encode %s: %w", method, err)
 	}
@@ -157,7 +161,7 @@ func (c *conn) request(ctx context.Context, method string, params, result any) e
 		return context.Cause(c.life)
 	case <-ctx.Done():
 		reason := context.Cause(ctx).Error()
-		cancel, _ := json.Marshal(proto.CancelRequest{ID: number, Reason: reason}) // strings: cannot fail
+		cancel, _ := proto.Marshal(proto.CancelRequest{ID: number, Reason: reason}) // strings: cannot fail
 		if err := c.send(proto.RPCMessage{Method: proto.MethodCancelRequest, Params: cancel}); err != nil {
 			c.log.Debug("cancel not sent", "method", method, "error", err)
 		}

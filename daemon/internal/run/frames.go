@@ -41,7 +41,7 @@ func (e event) frame(run string, seq int64) proto.Frame {
 	case json.RawMessage:
 		f.Data = data
 	default:
-		text, err := encode(data)
+		text, err := proto.Marshal(data)
 		if err != nil { // our own types always marshal unless they hold foreign JSON
 			text = []byte(`null`)
 		}

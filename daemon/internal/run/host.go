@@ -150,7 +150,7 @@ func (h *host) Search(ctx context.Context, query []byte) ([]byte, error) {
 		return nil, fault.New(fault.InvalidToolInput, "search takes words and {namespace, limit, offset}").Because(err).
 			WithHint(`for example search("screenshot", {limit: 5})`)
 	}
-	return encode(h.r.m.o.Path.Search(ctx, h.request, q))
+	return proto.Marshal(h.r.m.o.Path.Search(ctx, h.request, q))
 }
 
 // Describe serves describe(path).
@@ -159,7 +159,7 @@ func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(d)
+	return proto.Marshal(d)
 }
 
 // Emit passes a value on at once. The event is cut at the run's output limit;
@@ -195,7 +195,7 @@ func logRecord(l engine.LogRecord) proto.Log {
 
 // quoted is s as a JSON string.
 func quoted(s string) json.RawMessage {
-	text, err := encode(s)
+	text, err := proto.Marshal(s)
 	if err != nil { // a string always marshals
 		return json.RawMessage(`""`)
 	}

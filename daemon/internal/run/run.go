@@ -263,7 +263,7 @@ func (r *Run) finish(result *proto.RunResult, status string) {
 		if result.Error != nil {
 			kind = result.Error.Kind
 		}
-		text, err := encode(result)
+		text, err := proto.Marshal(result)
 		if err != nil {
 			r.m.log.Error("result not kept", "run", r.ID, "error", err)
 		}

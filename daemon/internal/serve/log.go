@@ -30,7 +30,8 @@ func openLog(o Options) (*slog.Logger, func(), error) {
 // logFile is a file that starts anew when it is full. Standard output and
 // error follow it, so that a crash of the runtime is found there too.
 type logFile struct {
-	path string
+	path        string
+	keepStreams bool // standard output and error stay what they are
 
 	mu   sync.Mutex
 	f    *os.File // guarded by mu
@@ -47,7 +48,9 @@ func (l *logFile) open() error {
 	if st, err := f.Stat(); err == nil {
 		l.size = st.Size()
 	}
-	redirect(f)
+	if !l.keepStreams {
+		redirect(f)
+	}
 	return nil
 }
 

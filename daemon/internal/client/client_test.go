@@ -192,7 +192,7 @@ func TestAStarterReadsWhyADaemonDidNotStart(t *testing.T) {
 }
 
 func TestTheDaemonsEnvironmentIsNobodysInParticular(t *testing.T) {
-	got := daemonEnv([]string{"PATH=/bin", "TENON_TICKET=x", "TENON_SESSION_ID=s", "OPENCODE=1", "OPENCODE_PID=3", "AGENT=1", "TENON_STATE_DIR=/s"})
+	got := daemonEnv([]string{"PATH=/bin", "TENON_TICKET=x", "TENON_SESSION_ID=s", "OPENCODE=1", "OPENCODE_PID=3", "AGENT=1", "TENON_GROUP=g", "TENON_STATE_DIR=/s"})
 	if strings.Join(got, " ") != "PATH=/bin TENON_STATE_DIR=/s" {
 		t.Errorf("got %q", got)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
+	"tenon/daemon/internal/proctree"
 	"tenon/proto"
 )
 
@@ -189,6 +190,7 @@ func daemonEnv(environ []string) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		switch {
 		case name == "TENON_SESSION_ID", name == "TENON_TICKET", name == "TENON_SOCKET", name == "TENON_CONFIG", name == "TENON_TOKEN":
+		case name == proctree.Marker: // started from a server: not one of its tree, and not to end with it
 		case name == "AGENT", strings.HasPrefix(name, "OPENCODE"):
 		default:
 			out = append(out, kv)

@@ -166,7 +166,7 @@ func TestCommandsAreFoundInTheCallersPath(t *testing.T) {
 // R-37: allow-listed variables, and secrets only where they are declared.
 func TestServersGetTheAllowListAndWhatTheyDeclare(t *testing.T) {
 	w := newWorld(t)
-	w.user(`{"servers": {"with": {"command": "sh", "env": {"SECRET_X": "${SECRET_X}", "TENON_TICKET": "no"}}, "without": {"command": "sh"}}}`)
+	w.user(`{"servers": {"with": {"command": "sh", "env": {"SECRET_X": "${SECRET_X}", "TENON_TICKET": "no", "TENON_GROUP": "no"}}, "without": {"command": "sh"}}}`)
 	env := w.env("SECRET_X", "value-of-x", "TENON_TICKET", "ticket", "TENON_SESSION_ID", "id", "LC_ALL", "C", "OTHER", "o")
 	v := w.view()
 	with, err := v.Define("with", env, Placeholders{})
@@ -267,7 +267,7 @@ func TestWantedNamesWhatTheFilesAskFor(t *testing.T) {
 	if got := Wanted(w.project, ""); !reflect.DeepEqual(got, []string{"FIVE", "FOUR", "ONE", "THREE", "TWO"}) {
 		t.Errorf("got %v", got)
 	}
-	if got := Pick([]string{"ONE=1", "OTHER=2", "PATH=/b", "TENON_TICKET=t"}, []string{"ONE", "TENON_TICKET"}); !reflect.DeepEqual(got, Env{"ONE": "1", "PATH": "/b"}) {
+	if got := Pick([]string{"ONE=1", "OTHER=2", "PATH=/b", "TENON_TICKET=t", "TENON_GROUP=g"}, []string{"ONE", "TENON_TICKET", "TENON_GROUP"}); !reflect.DeepEqual(got, Env{"ONE": "1", "PATH": "/b"}) {
 		t.Errorf("picked %v", got)
 	}
 }

@@ -34,10 +34,11 @@ func inBase(name string) bool {
 	return slices.ContainsFunc(basePrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// neverPassed names the proofs of a session: no server and no placeholder gets
+// neverPassed names the proofs of a session, and the mark by which a server's
+// processes are told (proctree.Marker): no server and no placeholder gets
 // them, even where a config file asks.
 func neverPassed(name string) bool {
-	return name == "TENON_TICKET" || name == "TENON_SESSION_ID"
+	return name == "TENON_TICKET" || name == "TENON_SESSION_ID" || name == "TENON_GROUP"
 }
 
 // BaseEnv picks the allow-listed variables out of KEY=value lines.

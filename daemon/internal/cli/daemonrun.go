@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -92,7 +91,7 @@ func logLevel(text string, verbose bool) (slog.Level, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(text)); err != nil {
 		return 0, fault.New(fault.UsageError, "TENON_LOG is %q", text).
-			WithHint("%s", fmt.Sprint("it may be debug, info, warn or error"))
+			WithHint("it may be debug, info, warn or error")
 	}
 	return l, nil
 }

@@ -61,7 +61,6 @@ type daemon struct {
 
 	mu       sync.Mutex
 	lastWork time.Time // guarded by mu; when the daemon was last seen busy
-	problems []error   // guarded by mu; of the configuration, for status
 }
 
 // open opens the rooms from the lowest up. What can wait for its first use

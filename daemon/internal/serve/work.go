@@ -97,7 +97,7 @@ func (w work) Call(ctx context.Context, r bridge.CallRequest) (*proto.CallResult
 }
 
 func (w work) Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error) {
-	return servers{w.d}.Search(ctx, c, q)
+	return servers(w).Search(ctx, c, q)
 }
 
 // Outcome records what one of the host's own tools came to.

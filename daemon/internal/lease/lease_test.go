@@ -76,7 +76,7 @@ func request(d *config.Definition, session, run string) lease.Request {
 		panic(err)
 	}
 	return lease.Request{Def: d, Scope: d.Server.Scope, Key: key,
-		Holder: lease.Holder{Session: session, Root: session, Run: run, Dir: "/work/" + session}}
+		Holder: lease.Holder{Session: session, Root: session, Run: run, Dir: "/srv/" + session}}
 }
 
 func within(t testing.TB) context.Context {
@@ -353,11 +353,11 @@ func TestRootsAreTheDirectoriesOfTheHolders(t *testing.T) {
 	w.once(request(d, "a", ""))
 	w.once(request(d, "b", ""))
 	c := w.farm.Conns()[0]
-	if got := strings.Join(c.Roots(), " "); got != "/work/a /work/b" {
+	if got := strings.Join(c.Roots(), " "); got != "/srv/a /srv/b" {
 		t.Errorf("roots %q", got)
 	}
 	w.m.EndSession("a", "closed")
-	if got := strings.Join(c.Roots(), " "); got != "/work/b" {
+	if got := strings.Join(c.Roots(), " "); got != "/srv/b" {
 		t.Errorf("roots %q after a left", got)
 	}
 }

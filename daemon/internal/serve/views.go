@@ -130,8 +130,8 @@ func (d *daemon) reload() {
 	d.mu.Lock()
 	now := d.settings
 	d.mu.Unlock()
-	if now.SessionIdle != before.SessionIdle || now.SessionGrace != before.SessionGrace {
-		d.sessions.SetLimits(now.SessionIdle, now.SessionGrace)
+	if now.SessionIdle != before.SessionIdle || now.SessionGrace != before.SessionGrace || now.TicketTTL != before.TicketTTL {
+		d.sessions.SetLimits(now.SessionIdle, now.SessionGrace, now.TicketTTL)
 	}
 	d.log.Info("configuration files changed")
 	d.hub.Publish("config", map[string]string{"state": "changed"})

@@ -135,7 +135,8 @@ func (c *Client) spawn(ctx context.Context, lock *local.Lock) error {
 		return fault.New(fault.DaemonUnavailable, "cannot start the daemon: %w", err)
 	}
 	_ = w.Close() // ours; the pipe ends when the daemon's copy does
-	go func() { _ = cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }() // its pipe says how it went
 
 	line := make(chan ready, 1)
 	go func() {
@@ -147,11 +148,15 @@ func (c *Client) spawn(ctx context.Context, lock *local.Lock) error {
 	}()
 	select {
 	case got, ok := <-line:
+		if ok && got.OK {
+			return nil
+		}
+		select { // a failed start is over when its process is gone
+		case <-ended:
+		case <-ctx.Done():
+		}
 		if !ok {
 			return c.died(before)
-		}
-		if got.OK {
-			return nil
 		}
 		return fault.FromWire(got.Error)
 	case <-ctx.Done():

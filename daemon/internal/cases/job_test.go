@@ -36,8 +36,7 @@ type job struct {
 	out      outcome
 	err      error
 	terminal *terminal // where it has one
-	pid      func() int
-	ask      int64 // request of a double, for bridge cancel
+	ask      int64     // request of a double, for bridge cancel
 	host     *host
 }
 

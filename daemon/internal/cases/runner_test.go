@@ -55,7 +55,7 @@ func TestWhatACaseLeavesBehindFailsIt(t *testing.T) {
 	work, run := t.TempDir(), t.TempDir()
 	s := &scene{work: work, runtime: run, env: map[string]string{"HOME": work, "PATH": os.Getenv("PATH")}}
 	p := &plan{verb: "sh", words: []string{"setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo started"}}
-	if o, err := program1(s, p, nil); err != nil || string(o.stdout) != "started\n" {
+	if o, err := programVerb(s, p, nil); err != nil || string(o.stdout) != "started\n" {
 		t.Fatal(o, err)
 	}
 	told := &teller{}

@@ -221,7 +221,7 @@ func (k *soak) shell() error {
 	token := "t-" + strconv.FormatInt(k.ids.Add(1), 10)
 	k.tried(token)
 	p := &plan{verb: "tenon", words: []string{"call", "all", "echo", "text=" + token}, dir: k.s.work}
-	o, ok, err := k.try("tenon call", func() (outcome, error) { return program1(k.s, p, nil) })
+	o, ok, err := k.try("tenon call", func() (outcome, error) { return programVerb(k.s, p, nil) })
 	if err != nil || !ok {
 		return err
 	}

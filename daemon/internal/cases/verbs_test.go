@@ -27,7 +27,7 @@ var verbs map[string]verb
 
 func init() { // a literal would refer to itself by way of parsePlan
 	verbs = map[string]verb{
-		"tenon": program1, "sh": program1,
+		"tenon": programVerb, "sh": programVerb,
 		"join": joinVerb, "keys": keysVerb, "signal": signalVerb,
 		"processes": processesVerb, "zombies": zombiesVerb, "memory": memoryVerb,
 		"show": showVerb, "last": lastVerb, "distinct": distinctVerb, "journal": journalVerb,
@@ -36,7 +36,7 @@ func init() { // a literal would refer to itself by way of parsePlan
 	}
 }
 
-func program1(s *scene, p *plan, _ []byte) (outcome, error) {
+func programVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hung)
 	defer cancel()
 	return s.runProgram(ctx, p, nil)

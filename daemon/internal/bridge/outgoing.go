@@ -38,6 +38,9 @@ func (c *conn) Interactive() bool { return c.greeted.Load().Interactive }
 // which it tells of when asked, without an environment of theirs.
 func (c *conn) Env() map[string]string { return c.greeted.Load().Env }
 
+// Config is the file that stands in for the user's configuration, or empty.
+func (c *conn) Config() string { return c.greeted.Load().Config }
+
 // Directory is the directory that this instance of the plugin serves.
 func (c *conn) Directory() string { return c.greeted.Load().Directory }
 

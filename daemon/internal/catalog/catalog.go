@@ -85,21 +85,25 @@ func (c *Catalog) For(definition, instance string) *List {
 }
 
 // Learn takes in the list of an instance and returns what its callers see from
-// now on. Revision is the instance's own number of the list: the same number
-// again costs nothing. The first list of an instance becomes the definition's
+// now on. Revision is the instance's own number of the list, which grows: the
+// same number again costs nothing, an older one is ignored. The first list of an instance becomes the definition's
 // base; a later one is kept beside it. A list with two tools of one name is
 // refused whole: the former list stays, and its Problem says why.
 func (c *Catalog) Learn(definition, instance string, revision uint64, tools []upstream.Tool) *List {
 	c.mu.RLock()
 	o := c.overlays[instance]
 	c.mu.RUnlock()
-	if o != nil && o.revision == revision {
+	if o != nil && o.revision >= revision {
 		return c.For(definition, instance)
 	}
 	fresh, problem := build(tools)
 	base := c.Base(definition)
 
 	c.mu.Lock()
+	if o = c.overlays[instance]; o != nil && o.revision >= revision { // meanwhile, by somebody else
+		c.mu.Unlock()
+		return c.For(definition, instance)
+	}
 	if problem != "" {
 		c.log.Warn("tool list refused; keeping the former one", "definition", definition, "instance", instance, "problem", problem)
 		fresh = c.refused(definition, instance, problem)

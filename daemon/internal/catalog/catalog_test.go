@@ -82,6 +82,9 @@ func TestOverlayIsSeenByItsInstanceOnly(t *testing.T) {
 	if len(changes) != 3 { // base, extra, extra gone; not b's equal list
 		t.Errorf("changes told: %v", changes)
 	}
+	if l := c.Learn("d", "a", 2, tools("load", "extra")); len(l.Tools) != 1 {
+		t.Errorf("an older list came late and was believed: %+v", l.Tools)
+	}
 	c.Forget("a")
 	if c.For("d", "a") != c.Base("d") {
 		t.Error("a forgotten instance falls back to the base")

@@ -63,7 +63,7 @@ func (s *Store) database(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	s.db = db
-	s.removeOld(ctx, db)
+	s.tidy(ctx, db)
 	return db, nil
 }
 
@@ -193,50 +193,6 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error
 		s.log.Warn("a former daemon ended in the middle of its work", "records", len(intents), "outcomes", len(status))
 	}
 	return nil
-}
-
-// clean applies retention if the database is open.
-func (s *Store) clean() {
-	s.openOnce.Lock()
-	defer s.openOnce.Unlock()
-	if s.db != nil {
-		s.removeOld(context.Background(), s.db)
-	}
-}
-
-// removeOld deletes what is older than the retention; the caller holds openOnce.
-func (s *Store) removeOld(ctx context.Context, db *sql.DB) {
-	if s.retention < 0 {
-		return
-	}
-	before := s.now().Add(-s.retention).UnixMilli()
-	rows, err := db.QueryContext(ctx, `SELECT id FROM artifacts WHERE created < ?`, before)
-	if err != nil {
-		s.complain("retention", err)
-		return
-	}
-	var old []string
-	for rows.Next() {
-		var id string
-		if rows.Scan(&id) == nil {
-			old = append(old, id)
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		s.complain("retention", err)
-		return
-	}
-	for _, id := range old {
-		_ = os.Remove(s.artifactPath(id))
-	}
-	for _, q := range []string{
-		`DELETE FROM artifacts WHERE created < ?`, `DELETE FROM calls WHERE started < ?`,
-		`DELETE FROM runs WHERE started < ? AND status <> 'running'`, `DELETE FROM audit WHERE at < ?`,
-	} {
-		if _, err := db.ExecContext(ctx, q, before); err != nil {
-			s.complain("retention", err)
-		}
-	}
 }
 
 // stamp is a time as the API writes it; 0 is empty.

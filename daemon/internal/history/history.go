@@ -20,12 +20,18 @@ import (
 type Options struct {
 	Dir       string        // state directory: history.db, artifacts/, journal/
 	Retention time.Duration // 0: DefaultRetention; negative: for ever
-	Log       *slog.Logger  // nil: discarded
-	Now       func() time.Time
+	// ArtifactBytes bounds artifacts and whole outputs together: the oldest go
+	// first. 0: DefaultArtifactBytes.
+	ArtifactBytes int64
+	Log           *slog.Logger // nil: discarded
+	Now           func() time.Time
 }
 
 // DefaultRetention is how long runs, calls, artifacts and audit events stay.
 const DefaultRetention = 30 * 24 * time.Hour
+
+// DefaultArtifactBytes is how many bytes of artifacts are kept.
+const DefaultArtifactBytes = 1 << 30
 
 // Limits of what is kept in memory and on disk.
 const (
@@ -42,15 +48,17 @@ const (
 // Store is the history of one daemon. It is safe for concurrent use; files are
 // made at the first record or question, not before.
 type Store struct {
-	dir       string
-	retention time.Duration
-	log       *slog.Logger
-	now       func() time.Time
-	life      string // distinguishes this daemon's rows from those of a dead one
-	redact    *Redactor
-	journal   journal
+	dir           string
+	retention     atomic.Int64 // a time.Duration
+	artifactBytes int64
+	log           *slog.Logger
+	now           func() time.Time
+	life          string // distinguishes this daemon's rows from those of a dead one
+	redact        *Redactor
+	journal       journal
 
 	queue   chan record
+	untidy  chan struct{} // to the writer: tidy up; capacity 1
 	start   sync.Once
 	stop    chan struct{}
 	stopped chan struct{}
@@ -59,6 +67,7 @@ type Store struct {
 	openOnce sync.Mutex // guards db and the attempt to open it
 	db       *sql.DB
 
+	kept     atomic.Int64 // bytes of the artifacts that the database knows
 	dropped  atomic.Int64
 	lastSaid atomic.Int64 // unix seconds of the last complaint in the log
 }
@@ -104,13 +113,17 @@ func New(o Options) *Store {
 	if o.Retention == 0 {
 		o.Retention = DefaultRetention
 	}
+	if o.ArtifactBytes == 0 {
+		o.ArtifactBytes = DefaultArtifactBytes
+	}
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails
 	s := &Store{
-		dir: o.Dir, retention: o.Retention, log: o.Log, now: o.Now,
+		dir: o.Dir, artifactBytes: o.ArtifactBytes, log: o.Log, now: o.Now,
 		life: hex.EncodeToString(id[:]), redact: &Redactor{},
-		queue: make(chan record, queueSize), stop: make(chan struct{}), stopped: make(chan struct{}),
+		queue: make(chan record, queueSize), untidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	s.retention.Store(int64(o.Retention))
 	s.journal = journal{dir: s.path("journal"), name: s.life + ".log", open: map[uint64][]byte{}}
 	return s
 }

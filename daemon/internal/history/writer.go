@@ -60,6 +60,8 @@ func (s *Store) write() {
 			}
 		case <-clean.C:
 			s.clean()
+		case <-s.untidy:
+			s.clean()
 		case <-s.stop:
 			for {
 				select {
@@ -129,6 +131,9 @@ func (s *Store) commit(pending []record) ([]record, error) {
 	for _, r := range pending {
 		if r.intent != 0 {
 			ids = append(ids, r.intent)
+		}
+		if a, is := r.data.(artifact); is && err == nil && s.kept.Add(a.Bytes) > s.artifactBytes {
+			s.tidySoon()
 		}
 	}
 	s.journal.settle(ids...)

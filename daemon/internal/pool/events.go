@@ -32,8 +32,8 @@ const maxPending = 4096
 
 // Events subscribes to what happens to instances. Each call is a subscription
 // of its own that lives until Close. The pool never waits for a reader: events
-// of one kind about one instance (Freed: one template) that were not read yet
-// are merged, the newest staying.
+// of one kind about one instance that were not read yet are merged, the newest
+// staying.
 func (p *Pool) Events() <-chan Event { return p.events.subscribe() }
 
 func (p *Pool) emit(k EventKind, i *Instance, reason string) {
@@ -117,15 +117,7 @@ func (s *subscription) push(ev Event) {
 	}
 }
 
-func merges(a, b Event) bool {
-	if a.Kind != b.Kind {
-		return false
-	}
-	if a.Kind == Freed {
-		return a.Template == b.Template
-	}
-	return a.Instance == b.Instance
-}
+func merges(a, b Event) bool { return a.Kind == b.Kind && a.Instance == b.Instance }
 
 // deliver passes events on in order until close.
 func (s *subscription) deliver() {

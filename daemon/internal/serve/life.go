@@ -196,6 +196,7 @@ func (d *daemon) close(ctx context.Context) {
 	if err := d.pool.Close(ctx); err != nil {
 		d.log.Warn("servers did not all end", "err", err)
 	}
+	d.tending.Wait()
 	if err := d.engine.Close(); err != nil {
 		d.log.Warn("engine did not close", "err", err)
 	}

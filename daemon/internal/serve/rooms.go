@@ -53,6 +53,7 @@ type daemon struct {
 	api      *api.Server
 	gate     *api.Gate
 	hub      *api.Hub
+	tending  sync.WaitGroup // followPool, and warming in the background
 
 	settings config.Daemon
 	servers  []*server // what listens
@@ -80,7 +81,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 		log.Info("ended process groups that the former daemon left behind", "groups", ended)
 	}
 	if d.config, err = config.Open(config.Options{
-		StateDir: o.Paths.State, Home: o.Paths.Home, Environ: config.EnvFrom(o.Environ), Socket: o.Paths.Socket,
+		UserFile: o.UserFile, StateDir: o.Paths.State, Home: o.Paths.Home, Environ: config.EnvFrom(o.Environ), Socket: o.Paths.Socket,
 		Attached: d.attached, Log: log,
 	}); err != nil {
 		return nil, err
@@ -112,6 +113,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	}
 	d.openRuns()
 	d.sessions.OnEnd(d.sessionEnded)
+	d.sessions.OnAttach(d.sessionAttached)
+	d.followPool()
 	d.bridge = bridge.New(bridge.Options{
 		Sessions: d.sessions, Peers: d.peers, Work: work{d}, Build: local.Build(), PID: os.Getpid(),
 		Socket: o.Paths.Socket, Log: log,

@@ -21,6 +21,9 @@ import (
 // Options say how the daemon runs.
 type Options struct {
 	Paths local.Paths
+	// UserFile is read in place of the user's configuration file; absolute.
+	// Empty: the one that Paths finds.
+	UserFile string
 	// Start is the start lock that the starter passed down; nil: it is taken
 	// here, so that a start by hand and one by a client do not meet.
 	Start *local.Lock

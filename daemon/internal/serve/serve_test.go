@@ -51,7 +51,7 @@ type running struct {
 }
 
 // start runs a daemon with one fake server and further settings.
-func start(t *testing.T, settings map[string]any) *running {
+func start(t *testing.T, settings map[string]any, change ...func(*Options)) *running {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -86,6 +86,9 @@ func start(t *testing.T, settings map[string]any) *running {
 	r.options = Options{
 		Paths: paths, Executable: exe, Environ: environ(env), Signals: r.signals,
 		LogTo: io.Discard, LogLevel: slog.LevelDebug, Ready: func(err error) { ready <- err },
+	}
+	for _, f := range change {
+		f(&r.options)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel

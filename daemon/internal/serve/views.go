@@ -25,6 +25,7 @@ type views struct {
 type place struct {
 	dir, file string
 	env       config.Env
+	owner     bool // the user in person: see config.Store.OwnerView
 	epoch     int64
 	newest    *config.View
 }
@@ -34,10 +35,18 @@ const maxViews = 512
 
 func newViews(s *config.Store) *views { return &views{store: s, known: map[*config.View]place{}} }
 
+// read is the view of a place as its files are now.
+func (v *views) read(p place) (*config.View, error) {
+	if p.owner {
+		return v.store.OwnerView(p.dir, p.file, p.env)
+	}
+	return v.store.View(p.dir, p.file, p.env)
+}
+
 // of is the view of a place.
-func (v *views) of(dir, file string, env config.Env) (*config.View, error) {
-	epoch := v.epoch.Load()
-	view, err := v.store.View(dir, file, env)
+func (v *views) of(p place) (*config.View, error) {
+	p.epoch = v.epoch.Load()
+	view, err := v.read(p)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +56,8 @@ func (v *views) of(dir, file string, env config.Env) (*config.View, error) {
 		if len(v.known) >= maxViews {
 			clear(v.known)
 		}
-		v.known[view] = place{dir: dir, file: file, env: env, epoch: epoch, newest: view}
+		p.newest = view
+		v.known[view] = p
 	}
 	return view, nil
 }
@@ -64,7 +74,7 @@ func (v *views) current(view *config.View) *config.View {
 	if p.epoch == epoch {
 		return p.newest
 	}
-	now, err := v.store.View(p.dir, p.file, p.env)
+	now, err := v.read(p)
 	if err != nil {
 		return view // the last good configuration
 	}
@@ -94,7 +104,7 @@ func (d *daemon) view(c *peer.Caller, cwd string) (*config.View, error) {
 		return nil, fault.New(fault.UsageError, "no directory is given").
 			WithHint("send the header Tenon-Dir or the parameter dir")
 	}
-	return d.views.of(dir, c.Config, env)
+	return d.views.of(place{dir: dir, file: c.Config, env: env, owner: c.Class == peer.User})
 }
 
 // boundToView is whether a session's own directory decides which servers it
@@ -133,9 +143,18 @@ func (d *daemon) reload() {
 	if now.SessionIdle != before.SessionIdle || now.SessionGrace != before.SessionGrace || now.TicketTTL != before.TicketTTL {
 		d.sessions.SetLimits(now.SessionIdle, now.SessionGrace, now.TicketTTL)
 	}
+	if now.HistoryRetention != before.HistoryRetention {
+		d.history.SetRetention(now.HistoryRetention)
+	}
+	d.warmAll()
 	d.log.Info("configuration files changed")
 	d.hub.Publish("config", map[string]string{"state": "changed"})
 }
 
 // userFile is the user's configuration file, for messages.
-func (d *daemon) userFile() string { return d.o.Paths.ConfigFile() }
+func (d *daemon) userFile() string {
+	if d.o.UserFile != "" {
+		return d.o.UserFile
+	}
+	return d.o.Paths.ConfigFile()
+}

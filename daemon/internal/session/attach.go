@@ -130,6 +130,17 @@ func (m *Manager) AttachWithTicket(ctx context.Context, b Bridge, a proto.Attach
 		m.knowParent(ctx, b, a.Parent, 0)
 	}
 
+	s, ticket, err := m.take(b, a, proven)
+	if err != nil {
+		return nil, "", err
+	}
+	m.attached(s)
+	return s, ticket, nil
+}
+
+// take makes the session b's, with what it tells of it. Its ticket is made
+// before the session can end, so that the end takes the ticket with it.
+func (m *Manager) take(b Bridge, a proto.Attach, proven bool) (*Session, string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.claimLocked(b, a.Session, proven)

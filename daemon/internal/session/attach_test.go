@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,9 @@ func TestAProvisionalSessionIsResolvedOnceForAll(t *testing.T) {
 	wg.Wait()
 	if s.State() != session.Attached || s.Root() != "P" || s.Dir() != "/c" || s.Agent() != "build" || s.Rules() == nil {
 		t.Errorf("%+v", s.Info())
+	}
+	if told := w.attachments(); !slices.Equal(told, []string{"C"}) {
+		t.Errorf("told of %q", told)
 	}
 	if b.questions() != 2 {
 		t.Errorf("%d questions, want one for it and one for its parent", b.questions())

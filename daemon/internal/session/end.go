@@ -78,9 +78,8 @@ func (m *Manager) revoke(s *Session) {
 }
 
 // sweeper ends sessions whose time has come.
-func (m *Manager) sweeper() {
+func (m *Manager) sweeper(every time.Duration) {
 	defer close(m.done)
-	every := min(time.Second, max(10*time.Millisecond, min(m.opts.Grace, m.opts.Idle)/4))
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {

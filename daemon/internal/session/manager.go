@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -56,11 +57,13 @@ type Manager struct {
 	stop    chan struct{}
 	done    chan struct{}
 	once    sync.Once
+	ttl     atomic.Int64 // of tickets, as a time.Duration
 
 	mu       sync.Mutex
 	sessions map[string]*Session       // guarded by mu
 	bridges  map[Bridge]process        // guarded by mu; live ones
 	onEnd    []func(id, reason string) // guarded by mu
+	onAttach []func(*Session)          // guarded by mu
 	lastID   uint64                    // guarded by mu; ephemeral ids
 }
 
@@ -96,7 +99,8 @@ func New(o Options) (*Manager, error) {
 		sessions: map[string]*Session{},
 		bridges:  map[Bridge]process{},
 	}
-	go m.sweeper()
+	m.ttl.Store(int64(o.TicketTTL))
+	go m.sweeper(min(time.Second, max(10*time.Millisecond, min(o.Grace, o.Idle)/4)))
 	return m, nil
 }
 
@@ -113,6 +117,25 @@ func (m *Manager) OnEnd(f func(id, reason string)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onEnd = append(m.onEnd, f)
+}
+
+// OnAttach registers a callback for every session of which a host told: at each
+// attach and when a host was asked. It is called outside of all locks, by the
+// one who told, and must not block.
+func (m *Manager) OnAttach(f func(*Session)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.onAttach = append(m.onAttach, f)
+}
+
+// attached tells that a host told of s. It is called without the lock.
+func (m *Manager) attached(s *Session) {
+	m.mu.Lock()
+	tell := m.onAttach
+	m.mu.Unlock()
+	for _, f := range tell {
+		f(s)
+	}
 }
 
 // Get finds a live session.
@@ -309,14 +332,19 @@ func (m *Manager) Referenced() int {
 	return n
 }
 
-// SetLimits applies a changed configuration; 0 means the default.
-func (m *Manager) SetLimits(idle, grace time.Duration) {
+// SetLimits applies a changed configuration; 0 means the default. The time to
+// live holds for tickets made from now on.
+func (m *Manager) SetLimits(idle, grace, ticketTTL time.Duration) {
 	if idle <= 0 {
 		idle = DefaultIdle
 	}
 	if grace <= 0 {
 		grace = DefaultGrace
 	}
+	if ticketTTL <= 0 {
+		ticketTTL = DefaultTicketTTL
+	}
+	m.ttl.Store(int64(ticketTTL))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opts.Idle, m.opts.Grace = idle, grace

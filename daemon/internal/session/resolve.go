@@ -102,6 +102,9 @@ func (m *Manager) resolve(s *Session, ask []Bridge, r *resolving) {
 	m.mu.Lock()
 	s.resolving = nil
 	m.mu.Unlock()
+	if known && err == nil {
+		m.attached(s)
+	}
 	r.err = err
 	close(r.over)
 }

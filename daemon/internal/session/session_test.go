@@ -76,10 +76,11 @@ type world struct {
 	t   *testing.T
 	dir string
 
-	mu    sync.Mutex
-	now   time.Time
-	procs map[int]string
-	ended []string
+	mu       sync.Mutex
+	now      time.Time
+	procs    map[int]string
+	ended    []string
+	attached []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -103,6 +104,18 @@ func (w *world) open() {
 		defer w.mu.Unlock()
 		w.ended = append(w.ended, id)
 	})
+	m.OnAttach(func(s *session.Session) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.attached = append(w.attached, s.ID)
+	})
+}
+
+// attachments are the sessions that OnAttach was told of since the start.
+func (w *world) attachments() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.attached)
 }
 
 func (w *world) restart() {

@@ -41,7 +41,7 @@ type Ticket struct {
 // bridge; ttl 0 means the configured one.
 func (m *Manager) Issue(kind TicketKind, id string, ttl time.Duration) string {
 	if ttl <= 0 {
-		ttl = m.opts.TicketTTL
+		ttl = time.Duration(m.ttl.Load())
 	}
 	return m.tickets.issue(Ticket{Kind: kind, ID: id}, ttl)
 }
@@ -49,7 +49,7 @@ func (m *Manager) Issue(kind TicketKind, id string, ttl time.Duration) string {
 // IssueRun makes the ticket of one run of a session.
 func (m *Manager) IssueRun(session, run string, ttl time.Duration) string {
 	if ttl <= 0 {
-		ttl = m.opts.TicketTTL
+		ttl = time.Duration(m.ttl.Load())
 	}
 	return m.tickets.issue(Ticket{Kind: RunTicket, ID: session, Run: run}, ttl)
 }

@@ -65,6 +65,15 @@ func TestForgedAndExpiredTicketsAreRefused(t *testing.T) {
 	if err != nil || run.Run != "r1" || run.Kind != session.RunTicket {
 		t.Errorf("%+v, %v", run, err)
 	}
+	w.SetLimits(0, 0, time.Hour) // a changed configuration, for tickets from now on
+	short := w.Issue(session.SessionTicket, "S", 0)
+	w.pass(time.Hour)
+	if _, err := w.Verify(short); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("after the new limit: %v", err)
+	}
+	if _, err := w.Verify(ticket); err != nil {
+		t.Errorf("made before the change: %v", err)
+	}
 	w.pass(session.DefaultTicketTTL)
 	if _, err := w.Verify(ticket); fault.KindOf(err) != fault.Unauthorized || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("expired: %v", err)

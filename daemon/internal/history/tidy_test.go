@@ -1,0 +1,98 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tenon/daemon/internal/fault"
+)
+
+// waitFor polls a condition that the writer brings about.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestTheOldestArtifactsMakeRoomForTheNewest(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	s := New(Options{Dir: dir, ArtifactBytes: 1000, Now: func() time.Time { now = now.Add(time.Second); return now }})
+	defer s.Close()
+	var ids []string
+	for n := range 12 {
+		a, err := s.Put("run_1", fmt.Sprint(n), "image/png", make([]byte, 100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, a.ID)
+		if err := s.Flush(bg); err != nil { // one clock, and one order, for all of them
+			t.Fatal(err)
+		}
+	}
+	there := func(id string) bool { _, err := os.Stat(s.artifactPath(id)); return err == nil }
+	waitFor(t, "the oldest are gone", func() bool { return !there(ids[0]) && !there(ids[1]) })
+	if !there(ids[11]) || !there(ids[5]) {
+		t.Error("newer ones are gone as well")
+	}
+	waitFor(t, "no row without its bytes", func() bool {
+		_, _, err := s.Open(bg, ids[0])
+		return fault.KindOf(err) == fault.NotFound
+	})
+	if _, data, err := s.Open(bg, ids[11]); err != nil || len(data) != 100 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+func TestBytesThatAKilledDaemonLeftAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "artifacts")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old, young, foreign := filepath.Join(folder, "art_1"), filepath.Join(folder, "art_2"), filepath.Join(folder, "README")
+	for _, path := range []string{old, young, foreign} {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * strayAge)
+	for _, path := range []string{old, foreign} {
+		if err := os.Chtimes(path, past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open1(t, dir)
+	if _, err := s.List(bg, Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{old: false, young: true, foreign: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", filepath.Base(path), err)
+		}
+	}
+}
+
+// A changed history.retention holds at once.
+func TestAShorterRetentionHoldsAtOnce(t *testing.T) {
+	s := open1(t, t.TempDir())
+	long := time.Now().Add(-48 * time.Hour)
+	s.RunStarted(Run{ID: "run_1", Session: "S", Started: long})
+	s.RunEnded(RunEnd{ID: "run_1", Status: "ok", Ended: long})
+	if rows, err := s.List(bg, Filter{}); err != nil || len(rows) != 1 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	s.SetRetention(24 * time.Hour)
+	waitFor(t, "the run is forgotten", func() bool {
+		rows, err := s.List(bg, Filter{})
+		return err == nil && len(rows) == 0
+	})
+}

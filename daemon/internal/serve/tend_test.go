@@ -1,0 +1,226 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"tenon/daemon/internal/fault"
+	"tenon/proto"
+)
+
+// eventually polls a condition.
+func (r *running) eventually(what string, holds func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// spares are the ids of the ready spares of the server fake.
+func (r *running) spares() []string {
+	r.t.Helper()
+	list, err := r.client("").Servers(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []string
+	for _, s := range list {
+		for _, i := range s.Instances {
+			if s.Name == "fake" && i.Spare && i.State == "ready" {
+				out = append(out, i.ID)
+			}
+		}
+	}
+	return out
+}
+
+// configure replaces the user's file.
+func (r *running) configure(settings map[string]any) {
+	r.t.Helper()
+	text, err := json.Marshal(settings)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.paths.Config, "config.jsonc"), text, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// attach opens a bridge and attaches a session; the bridge stays until the
+// test ends.
+func (r *running) attach(session string) {
+	r.t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", r.paths.Socket)
+	}}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ws, _, err := websocket.Dial(ctx, "ws://localhost/v1/bridge", &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		ws.CloseNow()
+		cancel()
+		transport.CloseIdleConnections()
+	})
+	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": r.paths.Home}
+	for n, m := range []struct {
+		method string
+		params any
+	}{
+		{proto.MethodHello, proto.Hello{Protocol: proto.Protocol, Build: proto.Build{Version: "1"}, Plugin: "test", Host: "opencode-v1", PID: os.Getpid(), Directory: r.paths.Home, Env: env}},
+		{proto.MethodAttach, proto.Attach{Session: session, Directory: r.paths.Home, Agent: "build"}},
+	} {
+		params, err := json.Marshal(m.params)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		id, _ := json.Marshal(n)
+		text, err := json.Marshal(proto.RPCMessage{JSONRPC: proto.RPCVersion, ID: id, Method: m.method, Params: params})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if err := ws.Write(ctx, websocket.MessageText, text); err != nil {
+			r.t.Fatal(err)
+		}
+		_, answer, err := ws.Read(ctx)
+		var got proto.RPCMessage
+		if err == nil {
+			err = json.Unmarshal(answer, &got)
+		}
+		if err != nil || got.Error != nil {
+			r.t.Fatalf("%s: %v, %s", m.method, err, answer)
+		}
+	}
+}
+
+func warmFake(t *testing.T, n int) map[string]any {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"servers": map[string]any{"fake": map[string]any{
+		"command": []string{exe, "fake-server"}, "scope": "session", "warm": n,
+	}}}
+}
+
+// TEN-10: spares wait for a session from its attach on, and as many as the
+// configuration asks for now.
+func TestSparesAreStartedForAnAttachedSessionAndFollowTheConfiguration(t *testing.T) {
+	r := start(t, warmFake(t, 1))
+	if got := r.spares(); len(got) != 0 {
+		t.Fatalf("spares for nobody: %q", got)
+	}
+	r.attach("ses_1")
+	r.eventually("one spare", func() bool { return len(r.spares()) == 1 })
+	server, err := r.client("").Server(context.Background(), "fake")
+	if err != nil || len(server.Tools) == 0 {
+		t.Errorf("the spare's tools are not known: %v", err)
+	}
+	r.configure(warmFake(t, 2))
+	r.eventually("two spares", func() bool { return len(r.spares()) == 2 })
+}
+
+// Changes of tools reach listeners without a call, gathered into one event.
+func TestAChangedListOfToolsIsAnEvent(t *testing.T) {
+	r := start(t, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	open := make(chan struct{})
+	events, ended := make(chan proto.Event, 64), make(chan error, 1)
+	listener := r.client("")
+	go func() {
+		ended <- listener.Events(ctx, "catalog,instance", func() { close(open) }, func(e proto.Event) error {
+			events <- e
+			return nil
+		})
+	}()
+	<-open
+	if res := r.exec("s", `await tools.fake.echo({text: "x"})`); !res.OK {
+		t.Fatalf("%+v", res.Error)
+	}
+	seen := map[string]bool{}
+	for !seen["catalog"] || !seen["ready"] {
+		select {
+		case e := <-events:
+			if e.Type == "catalog" && strings.Contains(string(e.Data), `"fake"`) {
+				seen["catalog"] = true
+			}
+			if e.Type == "instance" && strings.Contains(string(e.Data), `"state":"ready"`) {
+				seen["ready"] = true
+			}
+		case <-ctx.Done():
+			t.Fatalf("seen only %v", seen)
+		}
+	}
+	cancel()
+	<-ended
+}
+
+// A file given with --config sets the permissions of the user in person; for
+// an agent it only tightens the user's own.
+func TestAFileInPlaceOfTheUsersOwnLoosensForTheUserOnly(t *testing.T) {
+	r := start(t, map[string]any{"permissions": map[string]any{"rules": map[string]string{"fake_echo": "deny"}}})
+	file := filepath.Join(r.paths.Home, "other.jsonc")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{
+		"servers":     map[string]any{"fake": map[string]any{"command": []string{exe, "fake-server"}}},
+		"permissions": map[string]any{"rules": map[string]string{"fake_echo": "allow"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	call := proto.CallRequest{Server: "fake", Tool: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}
+	user := r.client("")
+	user.Identity.Config = file
+	if _, err := user.Call(ctx, call, nil); err != nil {
+		t.Errorf("the user: %v", err)
+	}
+	made, err := user.CreateSession(ctx, proto.SessionCreate{ID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := r.client("s")
+	agent.Identity.Config, agent.Identity.Ticket = file, made.Ticket
+	if _, err := agent.Call(ctx, call, nil); fault.KindOf(err) != fault.PermissionDenied {
+		t.Errorf("an agent: %v", err)
+	}
+}
+
+func TestADaemonReadsTheFileItWasGiven(t *testing.T) {
+	r := start(t, map[string]any{"servers": map[string]any{}}, func(o *Options) {
+		o.UserFile = filepath.Join(o.Paths.Home, "given.jsonc")
+		exe := o.Executable
+		text, err := json.Marshal(map[string]any{"servers": map[string]any{"fake": map[string]any{"command": []string{exe, "fake-server"}}}})
+		if err == nil {
+			err = os.WriteFile(o.UserFile, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if res := r.exec("", `await tools.fake.echo({text: "x"})`); !res.OK {
+		t.Errorf("%+v", res.Error)
+	}
+}

@@ -93,12 +93,13 @@ func TestEveryFileThatThePagesNameExists(t *testing.T) {
 			continue
 		}
 		for _, m := range fileLink.FindAllStringSubmatch(read(t, page), -1) {
-			path := filepath.Join(filepath.Dir(page), m[1])
-			if m[1] == "" {
-				path = m[3]
+			// A link is meant from the page; a path as code from the top, or the page.
+			path := filepath.Join(filepath.Dir(page), m[1]+m[3])
+			if _, err := os.Stat(filepath.Join(top(t), path)); err == nil {
+				continue
 			}
-			if _, err := os.Stat(filepath.Join(top(t), path)); err != nil {
-				t.Errorf("%s names %s, which does not exist", page, path)
+			if _, err := os.Stat(filepath.Join(top(t), m[3])); err != nil || m[3] == "" {
+				t.Errorf("%s names %s, which does not exist", page, m[1]+m[3])
 			}
 		}
 	}

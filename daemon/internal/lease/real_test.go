@@ -30,10 +30,10 @@ func newRealWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, clock: &clock{now: time.Now()}}
-	w.pool = pool.New(pool.Options{Dial: func(ctx context.Context, d *config.Definition, o upstream.Observer) (upstream.Conn, error) {
+	w.pool = pool.New(pool.Options{Dial: func(ctx context.Context, d *config.Definition, roots []string, o upstream.Observer) (upstream.Conn, error) {
 		return upstream.Connect(ctx, rec, upstream.Spec{
 			Name: d.Server.Name, Kind: "stdio", Command: d.Command, Env: os.Environ(),
-			StartTimeout: d.Server.StartTimeout, Observer: o,
+			StartTimeout: d.Server.StartTimeout, Roots: roots, Observer: o,
 		})
 	}})
 	w.m = lease.New(lease.Options{Pool: w.pool, Now: w.clock.Now})

@@ -171,14 +171,13 @@ func (m *Manager) Bound(definition, key string) *pool.Instance {
 	return nil
 }
 
-// syncRoots tells an instance the directories of its holders: the key's own
-// for repo and directory, those of all sessions that used it for session and
-// shared. Called without locks.
+// syncRoots tells an instance the directories of its holders. Called without
+// locks.
 func (m *Manager) syncRoots(b *binding) {
 	b.rootsMu.Lock()
 	defer b.rootsMu.Unlock()
 	m.mu.Lock()
-	inst, dirs := b.inst, b.roots()
+	inst, dirs := b.inst, rootsOf(b.scope, b.key, b, "")
 	m.mu.Unlock()
 	if inst == nil || !inst.Usable() || inst == b.toldTo && equal(dirs, b.told) {
 		return
@@ -187,17 +186,22 @@ func (m *Manager) syncRoots(b *binding) {
 	inst.Conn().SetRoots(dirs)
 }
 
-func (b *binding) roots() []string {
-	if b.scope == config.Repo || b.scope == config.Directory {
-		_, dir, _ := strings.Cut(b.key.scope, ":")
+// rootsOf are the directories that an instance is told: the key's own for repo
+// and directory, for session and shared those of all sessions that used it,
+// and that of one which is about to. b may be nil; Manager.mu is held.
+func rootsOf(scope config.Scope, key bindingKey, b *binding, next string) []string {
+	if scope == config.Repo || scope == config.Directory {
+		_, dir, _ := strings.Cut(key.scope, ":")
 		return []string{dir}
 	}
 	dirs := map[string]bool{}
-	for _, s := range b.seen {
-		if s.dir != "" {
+	if b != nil {
+		for _, s := range b.seen {
 			dirs[s.dir] = true
 		}
 	}
+	dirs[next] = true
+	delete(dirs, "") // a session without a directory
 	return sortedKeys(dirs)
 }
 

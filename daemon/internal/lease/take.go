@@ -217,11 +217,11 @@ func (t *taking) await(w *waiter) error {
 // bindLocked gives the key an instance: an idle spare or a new start. It never
 // waits; pool.ErrFull when there is no slot.
 func (m *Manager) bindLocked(r *Request, key bindingKey) error {
-	inst, err := m.pool.TryStart(r.Def)
+	b := m.bindings[key]
+	inst, err := m.pool.TryStart(r.Def, rootsOf(r.Scope, key, b, r.Holder.Dir)...)
 	if err != nil {
 		return err
 	}
-	b := m.bindings[key]
 	if b == nil {
 		b = &binding{id: m.nextIDLocked("l"), key: key, runs: map[string]bool{}, seen: map[string]seen{}}
 		m.bindings[key] = b

@@ -30,6 +30,7 @@ type Instance struct {
 	gen       uint64
 	since     time.Time
 	notBefore time.Time // back-off: the start waits until then
+	roots     []string  // told to the server from the start
 	rec       recorder
 
 	life    context.Context // ends when the instance is to end

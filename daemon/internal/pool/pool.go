@@ -21,9 +21,10 @@ import (
 // ErrFull is returned by TryStart when every slot of the template is taken.
 var ErrFull = errors.New("every instance slot is taken")
 
-// Dial connects to the server described by d. ctx bounds the start only, not
-// the life of the connection. The pool closes what Dial returns.
-type Dial func(ctx context.Context, d *config.Definition, o upstream.Observer) (upstream.Conn, error)
+// Dial connects to the server described by d. roots are the directories that a
+// server which asks for them is told from its handshake on. ctx bounds the start
+// only, not the life of the connection. The pool closes what Dial returns.
+type Dial func(ctx context.Context, d *config.Definition, roots []string, o upstream.Observer) (upstream.Conn, error)
 
 // Options configure a Pool. Only Dial is required.
 type Options struct {
@@ -100,9 +101,11 @@ func New(o Options) *Pool {
 // TryStart hands out an instance for d without waiting: a warm spare, or a new
 // one that is starting (wait with Instance.Ready). ErrFull when every slot of
 // the template is taken; a *fault.Error (ServerUnavailable) in a crash loop or
-// while the pool closes. After a crash the new instance's start is held back
+// while the pool closes. Roots are the first ones of a new instance; a spare was
+// started without any, so that its holder has to tell it (upstream.Conn.SetRoots)
+// in either case. After a crash the new instance's start is held back
 // for a moment that grows with each crash in a row.
-func (p *Pool) TryStart(d *config.Definition) (*Instance, error) {
+func (p *Pool) TryStart(d *config.Definition, roots ...string) (*Instance, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -120,7 +123,7 @@ func (p *Pool) TryStart(d *config.Definition) (*Instance, error) {
 	if len(t.slots) >= t.max {
 		return nil, ErrFull
 	}
-	i := p.startLocked(t, d, false)
+	i := p.startLocked(t, d, roots, false)
 	p.replenishLocked(t)
 	return i, nil
 }
@@ -150,9 +153,10 @@ func templateKey(d *config.Definition) string {
 }
 
 // startLocked takes a slot and begins a start in it.
-func (p *Pool) startLocked(t *template, d *config.Definition, spare bool) *Instance {
+func (p *Pool) startLocked(t *template, d *config.Definition, roots []string, spare bool) *Instance {
 	p.lastGen++
 	i := newInstance(p, t, d, p.lastGen, spare)
+	i.roots = roots
 	t.slots[i] = struct{}{}
 	if t.health.crashes > 0 {
 		t.health.restarts++

@@ -44,7 +44,7 @@ func (i *Instance) start() (upstream.Conn, error) {
 	defer cancel()
 	began := time.Now()
 	defer func() { i.slow = time.Since(began) >= limit }()
-	conn, err := i.pool.dial(ctx, i.def, &i.rec)
+	conn, err := i.pool.dial(ctx, i.def, i.roots, &i.rec)
 	if err != nil {
 		return nil, i.startError(ctx, limit, err)
 	}

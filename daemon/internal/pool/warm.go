@@ -42,7 +42,7 @@ func (p *Pool) replenishLocked(t *template) {
 	}
 	for id, w := range t.warm {
 		for n := t.spares(id); n < w.def.Server.Warm && len(t.slots) < t.max; n++ {
-			p.startLocked(t, w.def, true)
+			p.startLocked(t, w.def, nil, true)
 		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 type approval = proto.Approval
 
 // dial connects the pool to one server.
-func (d *daemon) dial(ctx context.Context, def *config.Definition, o upstream.Observer) (upstream.Conn, error) {
+func (d *daemon) dial(ctx context.Context, def *config.Definition, roots []string, o upstream.Observer) (upstream.Conn, error) {
 	return upstream.Connect(ctx, d.record, upstream.Spec{
 		Name: def.Server.Name, Kind: def.Server.Kind,
 		Command: def.Command, Env: environ(def.BaseEnv, def.Env), Cwd: def.Cwd,
 		URL: def.URL, Headers: def.Headers,
-		StartTimeout: def.Server.StartTimeout, Secrets: def.Secrets, Observer: o,
+		StartTimeout: def.Server.StartTimeout, Secrets: def.Secrets, Roots: roots, Observer: o,
 	})
 }
 

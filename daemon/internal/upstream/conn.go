@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -92,7 +93,7 @@ type conn struct {
 
 func newConn(s Spec) *conn {
 	c := &conn{
-		spec: s, limit: s.MaxMessage, mask: newMask(s.Secrets),
+		spec: s, roots: slices.Clone(s.Roots), limit: s.MaxMessage, mask: newMask(s.Secrets),
 		calls: map[int64]*pending{}, asking: map[string]context.CancelCauseFunc{},
 		done: make(chan struct{}), closed: make(chan struct{}),
 		wire: unwired{},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,6 +30,18 @@ func TestRootsAreAnsweredAtAnyTime(t *testing.T) {
 		t.Errorf("told of the change %d times", n)
 	}
 	text(t, dial(t, stdioSpec(t, "--ask", "call")), Call{Tool: "echo"})
+
+	early := filepath.Join(t.TempDir(), "journal")
+	spec := stdioSpec(t, "--ask", "initialize", "--journal", early)
+	spec.Roots = []string{"/srv/x"}
+	text(t, dial(t, spec), Call{Tool: "echo"})
+	raw, err := os.ReadFile(early)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(raw), "file:///srv/x") || strings.Contains(string(raw), "list_changed") {
+		t.Errorf("during the handshake: %s", raw)
+	}
 }
 
 //

@@ -20,6 +20,7 @@ type Spec struct {
 	Headers      map[string]string
 	StartTimeout time.Duration // initialize and the first tools/list together
 	MaxMessage   int64         // bytes of one message; 0: DefaultMaxMessage
+	Roots        []string      // directories answered to roots/list until SetRoots
 	Secrets      []string      // masked in stderr, noise and errors
 	Observer     Observer
 }

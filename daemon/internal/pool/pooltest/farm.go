@@ -30,7 +30,7 @@ type Farm struct {
 }
 
 // Dial is a pool.Dial.
-func (f *Farm) Dial(ctx context.Context, d *config.Definition, o upstream.Observer) (upstream.Conn, error) {
+func (f *Farm) Dial(ctx context.Context, d *config.Definition, roots []string, o upstream.Observer) (upstream.Conn, error) {
 	f.mu.Lock()
 	f.dials++
 	n := f.dials
@@ -40,7 +40,7 @@ func (f *Farm) Dial(ctx context.Context, d *config.Definition, o upstream.Observ
 			return nil, err
 		}
 	}
-	c := &Conn{Def: d, Observer: o, farm: f, pid: n, gone: make(chan struct{})}
+	c := &Conn{Def: d, Observer: o, First: roots, roots: roots, farm: f, pid: n, gone: make(chan struct{})}
 	if f.Setup != nil {
 		f.Setup(c)
 	}
@@ -89,6 +89,7 @@ func (f *Farm) Conns() []*Conn {
 type Conn struct {
 	Def      *config.Definition
 	Observer upstream.Observer
+	First    []string // the roots it was started with
 	// OnCall answers calls; nil: an empty object.
 	OnCall func(ctx context.Context, call upstream.Call) (json.RawMessage, error)
 	// OnTools lists tools; nil: one tool "echo".

@@ -9,7 +9,7 @@ let scene: Scene
 
 before(async () => {
   scene = await startScene((place) => ({
-    servers: { srv: { command: fake(place, "srv"), scope: "session" } },
+    servers: { srv: { command: fake(place, "srv"), scope: "session", maxInstances: 40 } },
     opencode: { permission: { srv_args: "ask" } },
   }))
 })

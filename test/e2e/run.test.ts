@@ -13,7 +13,7 @@ let scene: Scene
 before(async () => {
   scene = await startScene((place) => ({
     servers: {
-      srv: { command: fake(place, "srv"), scope: "session" },
+      srv: { command: fake(place, "srv"), scope: "session", maxInstances: 40 },
       here: { command: fake(place, "here"), scope: "directory" },
       everything: { command: npmServer("everything") },
       files: { command: npmServer("filesystem", place.project) },

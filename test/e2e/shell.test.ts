@@ -9,7 +9,7 @@ let scene: Scene
 
 before(async () => {
   scene = await startScene((place) => ({
-    servers: { srv: { command: fake(place, "srv"), scope: "session" } },
+    servers: { srv: { command: fake(place, "srv"), scope: "session", maxInstances: 40 } },
     opencode: {
       permission: { "srv_*": "ask", srv_echo: "allow", srv_counter: "allow", srv_pid: "deny" },
       agent: { careful: { mode: "primary", permission: { srv_echo: "deny" } } },

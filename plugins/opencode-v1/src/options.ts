@@ -27,6 +27,6 @@ export function readOptions(given: Record<string, unknown> | undefined, argv: st
     bin: (options.bin as string | undefined) ?? "tenon",
     config: options.config as string | undefined,
     // `opencode run` rejects every request at once: nobody would see it.
-    interactive: (options.interactive as boolean | undefined) ?? !argv.slice(1).includes("run"),
+    interactive: (options.interactive as boolean | undefined) ?? !argv.slice(2).includes("run"),
   }
 }

@@ -32,7 +32,7 @@ async function agentShell(id: string, sessions: Sessions, bridge: Bridge) {
     return sessions.attach(id)
   }
   // A session that is known keeps its ticket when the daemon is slow: tickets
-  // outlive a restart, and rules that could not be read again count as "ask".
+  // outlive a restart, and a change of the session's rules comes as an event.
   const attached = (await within(attach(), hookWait)) ?? sessions.known(id)
   return attached && identityOf(attached.session, attached.ticket, attached.socket)
 }

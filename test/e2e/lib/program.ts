@@ -1,7 +1,7 @@
 /** Finds the programs under test, and places for them to live in. */
 
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
 import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -39,8 +39,9 @@ function runs(path: string): boolean {
   }
 }
 
-let opencode: string | undefined
-/** The pinned opencode. */
+/** TENON_TEST_OPENCODE names another build than the pinned one, to try a newer release. */
+let opencode = process.env.TENON_TEST_OPENCODE
+/** The opencode under test. */
 export const opencodeBin = () => (opencode ??= platformBinary(packages, "opencode-", "opencode"))
 let bun: string | undefined
 /** The pinned Bun, of the version that opencode carries. */
@@ -85,5 +86,3 @@ export function freePort(): Promise<number> {
     })
   })
 }
-
-export { cpSync as copy }

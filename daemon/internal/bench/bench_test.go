@@ -3,7 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -92,5 +96,31 @@ func TestRoundsAreInterleavedAndTheFirstIsThrownAway(t *testing.T) {
 	}
 	if strings.Join(order, "") != "ababab" || len(got["a"]) != 2 || got["a"][0] != 3 {
 		t.Errorf("%v %v", order, got)
+	}
+}
+
+// TestOneRoundMeasuresEveryGoal runs the whole benchmark once on the binary as
+// it is shipped. Bounds are far beyond any machine: what is tested is that
+// every path works and is measured, not how fast it is.
+func TestOneRoundMeasuresEveryGoal(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("memory is read from /proc, which only Linux has")
+	}
+	tenon := filepath.Join(t.TempDir(), "tenon")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", tenon, "tenon/daemon/cmd/tenon")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	r, err := measure(t.Context(), tenon, 1, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		if row.Value == 0 {
+			t.Errorf("%s was not measured", row.Name)
+		}
+		if row.Ratio > 50 || row.Base == "" && row.Value > 100*row.Target {
+			t.Errorf("%s: %v %s, ratio %v", row.Name, row.Value, row.Unit, row.Ratio)
+		}
 	}
 }

@@ -73,6 +73,8 @@ type Leases interface {
 	Take(ctx context.Context, r lease.Request) (context.Context, Use, error)
 	// Bound is the id of the instance a key is bound to, or empty.
 	Bound(definition, key string) string
+	// EndSession ends what a session holds; see lease.Manager.EndSession.
+	EndSession(session, reason string)
 }
 
 // Use is one call's hold on an instance.
@@ -201,6 +203,9 @@ func (c *call) do(ctx context.Context) (*Result, error) {
 // leased takes an instance, looks whether everything still holds, and calls.
 // Changed means that the call was not made and must be looked at anew.
 func (c *call) leased(ctx context.Context) (result *Result, changed bool, err error) {
+	if err := c.ended(); err != nil {
+		return nil, false, err
+	}
 	var held context.Context
 	var use Use
 	c.wait(WaitQueue, &c.times.Queue, func() {
@@ -213,6 +218,11 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 		return nil, false, c.explain(ctx, err)
 	}
 	defer use.Done()
+	if err := c.ended(); err != nil {
+		// Its end may have come before the binding: nobody else would end that.
+		c.p.o.Leases.EndSession(c.session, err.Message)
+		return nil, false, err
+	}
 	same, err := c.recheck(held, use)
 	if err != nil || !same {
 		return nil, !same && err == nil, err
@@ -222,6 +232,20 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 	}
 	result, err = c.send(held, use)
 	return result, false, err
+}
+
+// ended refuses a call of a session that is over: it must not make bindings
+// that nobody gives back.
+func (c *call) ended() *fault.Error {
+	if c.req.Session == nil {
+		return nil
+	}
+	select {
+	case <-c.req.Session.Ended():
+		return fault.New(fault.Cancelled, "session %s has ended", c.session).At(c.server.Name, c.toolName)
+	default:
+		return nil
+	}
 }
 
 // send records the intent and makes the one upstream call.

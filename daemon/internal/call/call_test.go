@@ -297,3 +297,25 @@ func TestSearchAndDescribeStartWhatWasNeverListed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A session that ends while its call waits makes no binding that nobody would
+// give back.
+func TestACallOfAnEndedSessionHoldsNothing(t *testing.T) {
+	r := newRig(t)
+	r.shelf.onTake = func() {
+		if err := r.manager.End(r.session.ID, "closed"); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := r.path.Call(context.Background(), r.request("echo", `{"text":"x"}`))
+	if fault.KindOf(err) != fault.Cancelled || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("ended meanwhile: %v", err)
+	}
+	if len(r.shelf.ended) != 1 || r.shelf.open != 0 || r.conn.calls.Load() != 0 {
+		t.Errorf("ended %q, %d uses open, %d calls", r.shelf.ended, r.shelf.open, r.conn.calls.Load())
+	}
+	r.shelf.onTake = nil
+	if _, err := r.path.Call(context.Background(), r.request("echo", `{"text":"x"}`)); fault.KindOf(err) != fault.Cancelled || len(r.shelf.taken) != 1 {
+		t.Errorf("ended before: %v, %d leases taken", err, len(r.shelf.taken))
+	}
+}

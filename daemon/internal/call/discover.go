@@ -65,6 +65,10 @@ func (c *call) list(ctx context.Context) *catalog.List {
 		return nil
 	}
 	defer use.Done()
+	if err := c.ended(); err != nil {
+		c.p.o.Leases.EndSession(c.session, err.Message)
+		return nil
+	}
 	tools, revision, err := use.Tools(held)
 	if err != nil && tools == nil {
 		return nil

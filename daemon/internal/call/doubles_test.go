@@ -48,6 +48,7 @@ type shelf struct {
 	revision uint64
 	bound    map[string]string
 	taken    []lease.Request
+	ended    []string
 	lost     bool
 	onTake   func() // before an instance is given
 	fail     error
@@ -79,6 +80,12 @@ func (s *shelf) Bound(_, key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bound[key]
+}
+
+func (s *shelf) EndSession(session, _ string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, session)
 }
 
 func (s *shelf) set(tools ...upstream.Tool) {

@@ -27,6 +27,8 @@ func (l managed) Bound(definition, key string) string {
 	return ""
 }
 
+func (l managed) EndSession(session, reason string) { l.m.EndSession(session, reason) }
+
 // used is a lease.Use as the path sees it.
 type used struct{ use *lease.Use }
 

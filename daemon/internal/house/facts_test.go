@@ -179,3 +179,27 @@ func anchors(t *testing.T, page string) []string {
 	}
 	return out
 }
+
+// TestSymptomsAreMessagesOfOurs: what somebody sees and searches for must be
+// what the product says. "…" stands for what varies.
+func TestSymptomsAreMessagesOfOurs(t *testing.T) {
+	var code strings.Builder
+	for _, file := range tracked(t) {
+		if shipped(file) || strings.HasPrefix(file, "daemon/internal/engine/embedded/prelude/") {
+			code.WriteString(read(t, file))
+		}
+	}
+	for _, line := range section(t, "docs/troubleshooting.md", "# Troubleshooting") {
+		symptom, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !ok || !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(symptom, -1) {
+			for _, part := range strings.Split(m[1], "…") {
+				if part = strings.TrimSpace(part); part != "" && !strings.Contains(code.String(), part) {
+					t.Errorf("docs/troubleshooting.md: nothing says %q", part)
+				}
+			}
+		}
+	}
+}

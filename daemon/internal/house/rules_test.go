@@ -28,7 +28,9 @@ func shipped(file string) bool {
 }
 
 var houseRules = []rule{
-	{`\b(TODO|FIXME|XXX)\b`, func(f string) bool { return !strings.HasSuffix(f, "rules_test.go") && !strings.HasSuffix(f, "package-lock.json") },
+	{`\b(TODO|FIXME|XXX)\b`, func(f string) bool {
+		return !strings.HasSuffix(f, "rules_test.go") && !strings.HasSuffix(f, "package-lock.json")
+	},
 		"a known gap is a sentence in the code and a line in docs/rough-edges.md"},
 	{`\bexec\.CommandContext\(`, func(f string) bool { return shipped(f) && strings.HasSuffix(f, ".go") },
 		"a child does not hang on a context that is shorter than its life: package proctree ends it"},

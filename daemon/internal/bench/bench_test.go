@@ -107,7 +107,7 @@ func TestOneRoundMeasuresEveryGoal(t *testing.T) {
 		t.Skip("memory is read from /proc, which only Linux has")
 	}
 	tenon := filepath.Join(t.TempDir(), "tenon")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", tenon, "tenon/daemon/cmd/tenon")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", tenon, "tenon/daemon/cmd/tenon")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

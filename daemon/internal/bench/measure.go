@@ -64,7 +64,7 @@ func measure(ctx context.Context, tenon string, rounds int, say io.Writer) (*Rep
 	}
 	defer os.RemoveAll(tools)
 	floor := filepath.Join(tools, "floor")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", floor, "tenon/daemon/internal/bench/floor")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", floor, "tenon/daemon/internal/bench/floor")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build floor: %w: %s", err, out)
 	}

@@ -118,7 +118,7 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	add("work", a.execCommand(), a.callCommand(), a.searchCommand(), a.demoCommand())
-	add("see", a.lsCommand(), a.sessionsCommand(), a.leasesCommand(), a.releaseCommand(), a.runsCommand(),
+	add("see", a.lsCommand(), a.sessionsCommand(), a.leasesCommand(), a.releaseCommand(), a.restartCommand(), a.runsCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand())
 	add("setup", a.initCommand(), a.trustCommand(), a.opencodeCommand(), a.daemonCommand())
 	add("help", a.doctorCommand(), a.versionCommand(), a.completionCommand())

@@ -60,7 +60,7 @@ func (h *health) clear() { h.answered() }
 func (h *health) loopError(server string) error {
 	return fault.New(fault.ServerUnavailable, "server %q crashed %d times in a row and is not started again: %s", server, h.crashes, h.reason).
 		At(server, "").
-		WithHint("see what it prints: tenon ls %s; after mending it, allow it again: POST /v1/servers/%s/restart", server, server)
+		WithHint("see what it prints: tenon ls %s; after mending it, allow it again: tenon restart %s", server, server)
 }
 
 // Status is the state of the servers of one name.

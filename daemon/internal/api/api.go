@@ -30,7 +30,8 @@ type Callers interface {
 // Servers answers for the configured servers of a caller's directory.
 type Servers interface {
 	List(ctx context.Context, c *peer.Caller) ([]proto.Server, error)
-	Get(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error)
+	// Get shows one with its tools; learn starts one that was never listed.
+	Get(ctx context.Context, c *peer.Caller, name string, learn bool) (*proto.Server, error)
 	Restart(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error)
 	Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error)
 }

@@ -17,6 +17,7 @@ func TestEachRouteReachesItsService(t *testing.T) {
 		{"POST", "/v1/trust", `{"directory":"/p"}`, "trust"},
 		{"GET", "/v1/servers", "", "servers"},
 		{"GET", "/v1/servers/a%2Fb", "", "server a/b"},
+		{"GET", "/v1/servers/x?learn=true", "", "server x learnt"},
 		{"POST", "/v1/servers/x/restart", "", "restart x"},
 		{"GET", "/v1/search?query=q&limit=3", "", "search q"},
 		{"GET", "/v1/sessions", "", "sessions"},

@@ -52,7 +52,10 @@ type doubleServers struct{ *double }
 func (d doubleServers) List(context.Context, *peer.Caller) ([]proto.Server, error) {
 	return nil, d.did("servers")
 }
-func (d doubleServers) Get(_ context.Context, _ *peer.Caller, name string) (*proto.Server, error) {
+func (d doubleServers) Get(_ context.Context, _ *peer.Caller, name string, learn bool) (*proto.Server, error) {
+	if learn {
+		name += " learnt"
+	}
 	return &proto.Server{Name: name}, d.did("server " + name)
 }
 func (d doubleServers) Restart(_ context.Context, _ *peer.Caller, name string) (*proto.Server, error) {

@@ -43,7 +43,11 @@ func (s *Server) serveServers(w http.ResponseWriter, r *http.Request, c *peer.Ca
 }
 
 func (s *Server) serveServer(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	item, err := s.o.Servers.Get(r.Context(), c, r.PathValue("name"))
+	q, err := query(r, "learn")
+	if err != nil {
+		return err
+	}
+	item, err := s.o.Servers.Get(r.Context(), c, r.PathValue("name"), q.Get("learn") == "true")
 	return one(w, item, err)
 }
 

@@ -170,6 +170,24 @@ func (p *Path) Collisions(ctx context.Context, req Request) []policy.Collision {
 	return policy.Collisions(pairs)
 }
 
+// Listed is the list that a caller of one server sees; one that was never listed
+// is started for that. Nil: it could not be started, which a call will explain.
+func (p *Path) Listed(ctx context.Context, req Request) *catalog.List {
+	if list := p.Seen(ctx, req); list != nil {
+		return list
+	}
+	c := &call{p: p, req: &req}
+	if c.server = req.View.Servers[req.Server]; c.server == nil || !Usable(c.server) {
+		return nil
+	}
+	if err := c.place(ctx); err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, firstLook, fault.New(fault.TimeoutExceeded, "not listed within %s", firstLook))
+	defer cancel()
+	return c.list(ctx)
+}
+
 // Seen is the list that a caller of one server sees now, without starting it;
 // nil when it was never listed.
 func (p *Path) Seen(ctx context.Context, req Request) *catalog.List {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +114,7 @@ func object(what string, text []byte) (json.RawMessage, error) {
 // pairs reads KEY=VALUE and KEY:=JSON.
 func (o *callOptions) pairs(ctx context.Context) (json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	var types map[string]string
+	var types map[string][]string
 	for _, word := range o.args {
 		key, text, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
@@ -143,20 +144,39 @@ func quote(text string) json.RawMessage {
 	return raw
 }
 
-// typed reads a text that is valid JSON as the schema's type wants it; without
-// a known type it is taken as JSON.
-func typed(text, kind string) json.RawMessage {
-	if kind == "string" {
+// typed reads a text that is valid JSON as the schema's types want it: as a
+// string where they have that and not what the text is; without a known type
+// it is taken as JSON.
+func typed(text string, kinds []string) json.RawMessage {
+	if slices.Contains(kinds, "string") && !slices.ContainsFunc(jsonTypes(text), func(k string) bool { return slices.Contains(kinds, k) }) {
 		return quote(text)
 	}
 	return json.RawMessage(text)
 }
 
-// types asks the daemon for the types of the tool's parameters. Where they are
-// not known (the server has never run) the map is empty.
-func (o *callOptions) types(ctx context.Context) map[string]string {
-	out := map[string]string{}
-	server, err := o.app.client.Server(ctx, o.server)
+// jsonTypes are the names that a schema may have for a JSON text.
+func jsonTypes(text string) []string {
+	switch strings.TrimSpace(text)[0] {
+	case '{':
+		return []string{"object"}
+	case '[':
+		return []string{"array"}
+	case '"':
+		return nil // its quotes belong to it
+	case 't', 'f':
+		return []string{"boolean"}
+	case 'n':
+		return []string{"null"}
+	default:
+		return []string{"number", "integer"}
+	}
+}
+
+// types asks the daemon for the types of the tool's parameters; a server that
+// was never listed is started for that, which the call would do next.
+func (o *callOptions) types(ctx context.Context) map[string][]string {
+	out := map[string][]string{}
+	server, err := o.app.client.LearntServer(ctx, o.server)
 	if err != nil {
 		return out // the call itself will say what is wrong
 	}
@@ -173,7 +193,14 @@ func (o *callOptions) types(ctx context.Context) map[string]string {
 			return out
 		}
 		for name, p := range schema.Properties {
-			out[name] = fmt.Sprint(p.Type)
+			switch kind := p.Type.(type) {
+			case string:
+				out[name] = []string{kind}
+			case []any:
+				for _, k := range kind {
+					out[name] = append(out[name], fmt.Sprint(k))
+				}
+			}
 		}
 	}
 	return out

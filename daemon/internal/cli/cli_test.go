@@ -149,8 +149,9 @@ func TestAnswersAtTheTerminalAreReadAsMeant(t *testing.T) {
 func TestPairsTakeTheTypeOfTheSchema(t *testing.T) {
 	for _, c := range []struct{ text, kind, want string }{
 		{"5", "string", `"5"`}, {"5", "number", "5"}, {"5", "", "5"}, {"true", "boolean", "true"}, {`{"a":1}`, "object", `{"a":1}`},
+		{"5", "string null", `"5"`}, {"null", "string null", "null"}, {"5", "string integer", "5"}, {`"a"`, "string", `"\"a\""`},
 	} {
-		if got := string(typed(c.text, c.kind)); got != c.want {
+		if got := string(typed(c.text, strings.Fields(c.kind))); got != c.want {
 			t.Errorf("%s as %q is %s", c.text, c.kind, got)
 		}
 	}

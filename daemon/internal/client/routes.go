@@ -37,9 +37,14 @@ func (c *Client) Servers(ctx context.Context) ([]proto.Server, error) {
 	return get[[]proto.Server](ctx, c, "/v1/servers")
 }
 
-// Server is one server with its tools.
+// Server is one server with its tools, as far as they are known.
 func (c *Client) Server(ctx context.Context, name string) (proto.Server, error) {
 	return get[proto.Server](ctx, c, "/v1/servers/"+url.PathEscape(name))
+}
+
+// LearntServer is Server after one that was never listed was started for that.
+func (c *Client) LearntServer(ctx context.Context, name string) (proto.Server, error) {
+	return get[proto.Server](ctx, c, "/v1/servers/"+url.PathEscape(name)+"?learn=true")
 }
 
 // RestartServer ends the instances of a server and clears its crash loop.

@@ -32,13 +32,21 @@ func (s servers) List(ctx context.Context, c *peer.Caller) ([]proto.Server, erro
 	return out, nil
 }
 
-func (s servers) Get(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error) {
+func (s servers) Get(ctx context.Context, c *peer.Caller, name string, learn bool) (*proto.Server, error) {
 	view, n, err := s.find(c, name)
 	if err != nil {
 		return nil, err
 	}
 	c, release := s.seeing(c)
 	defer release()
+	if learn {
+		leave, err := s.d.gate.Enter()
+		if err != nil {
+			return nil, err
+		}
+		s.d.calls.Listed(ctx, call.Request{Caller: c, Session: c.Session, View: view, Server: n.Server})
+		leave()
+	}
 	row, list := s.row(ctx, c, view, n)
 	if list != nil {
 		for _, t := range list.Tools {

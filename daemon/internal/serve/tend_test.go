@@ -224,3 +224,17 @@ func TestADaemonReadsTheFileItWasGiven(t *testing.T) {
 		t.Errorf("%+v", res.Error)
 	}
 }
+
+// A client that needs a tool's schema gets it from a server that never ran.
+func TestAServerThatWasNeverListedIsStartedForItsTools(t *testing.T) {
+	r := start(t, nil)
+	c := r.client("s")
+	before, err := c.Server(context.Background(), "fake")
+	if err != nil || len(before.Tools) != 0 {
+		t.Fatalf("%d tools, %v", len(before.Tools), err)
+	}
+	after, err := c.LearntServer(context.Background(), "fake")
+	if err != nil || len(after.Tools) == 0 {
+		t.Errorf("%d tools, %v", len(after.Tools), err)
+	}
+}

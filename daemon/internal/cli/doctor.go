@@ -267,6 +267,11 @@ func (d *doctor) opencode() {
 	default:
 		d.say("ok", "opencode", "", "the plugin is in %s", s.Config)
 	}
+	dirs := opencode.ConfigDirs(t.ConfigDir, d.app.env["HOME"], d.app.env["OPENCODE_CONFIG_DIR"], d.app.Cwd)
+	for _, dir := range opencode.Unfinished(dirs) {
+		d.say("note", "opencode", "let it end once, with a network; tenon writes nothing there",
+			"opencode runs an npm install in %s at its next start, and loads no plugin before it has ended", dir)
+	}
 }
 
 // nesting names surroundings in which code mode would run inside code mode.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"tenon/daemon/internal/call"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
@@ -274,7 +276,7 @@ func (l life) Trust(_ context.Context, r proto.TrustRequest) (*proto.TrustResult
 
 // Status is the state of the whole daemon, with the problems of the caller's
 // configuration.
-func (l life) Status(_ context.Context, c *peer.Caller) (*proto.Status, error) {
+func (l life) Status(ctx context.Context, c *peer.Caller) (*proto.Status, error) {
 	d := l.d
 	s := &proto.Status{
 		Health: l.Health(), Socket: d.o.Paths.Socket, Sessions: len(d.sessions.List()), Instances: len(d.pool.Instances()),
@@ -297,6 +299,12 @@ func (l life) Status(_ context.Context, c *peer.Caller) (*proto.Status, error) {
 			e.WithHint("a note, not an error")
 		}
 		s.Problems = append(s.Problems, e.Problem())
+	}
+	seen, release := servers{d}.seeing(c)
+	defer release()
+	for _, shared := range d.calls.Collisions(ctx, call.Request{Caller: seen, Session: seen.Session, View: view}) {
+		e := fault.New(fault.ConfigError, "the permission key %s means %s: a rule over it holds for all of them", shared.Key, strings.Join(shared.Tools, " and "))
+		s.Problems = append(s.Problems, e.WithHint("a note, not an error; a rule for %q names one exactly", shared.Tools[0]).Problem())
 	}
 	return s, nil
 }

@@ -238,3 +238,44 @@ func TestAServerThatWasNeverListedIsStartedForItsTools(t *testing.T) {
 		t.Errorf("%d tools, %v", len(after.Tools), err)
 	}
 }
+
+// R-27: two tools that share a permission key are named, once both are known.
+func TestStatusNamesToolsThatShareAKey(t *testing.T) {
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := map[string]any{}
+	for server, tool := range map[string]string{"foo": "bar_baz", "foo_bar": "baz"} {
+		file := filepath.Join(dir, server)
+		if err := os.WriteFile(file, []byte(`[{"name":"`+tool+`","inputSchema":{"type":"object"}}]`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		servers[server] = map[string]any{"command": []string{exe, "fake-server", "--tools", file}}
+	}
+	r := start(t, map[string]any{"servers": servers})
+	shared := func() bool {
+		status, err := r.client("").Status(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range status.Problems {
+			if strings.Contains(p.Detail, "foo_bar_baz means foo/bar_baz and foo_bar/baz") {
+				return true
+			}
+		}
+		return false
+	}
+	if shared() {
+		t.Error("named before anything is known")
+	}
+	for server := range servers {
+		if got, err := r.client("").LearntServer(context.Background(), server); err != nil || len(got.Tools) != 1 {
+			t.Fatalf("%s: %+v, %v", server, got.Tools, err)
+		}
+	}
+	if !shared() {
+		t.Error("not named")
+	}
+}

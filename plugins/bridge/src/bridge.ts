@@ -14,7 +14,7 @@ import { within } from "./within.ts"
 export interface BridgeOptions {
   /** The tenon program: a path, or a name to be found in PATH. */
   bin: string
-  /** The host's environment; TENON_SOCKET in it names a daemon that is never started from here. */
+  /** The host's environment, in which the program runs: it decides what TENON_SOCKET and its like mean. */
   env: NodeJS.ProcessEnv
   hello: Omit<Hello, "protocol">
   handlers: Handlers
@@ -115,7 +115,7 @@ export function connect(options: BridgeOptions): Bridge {
 }
 
 /**
- * One attempt: known socket, else the program's word; then hello. `greeted` is
+ * One attempt: the program's word, then hello. `greeted` is
  * called between hello and onOpen, so that onOpen can already send.
  */
 async function dial(
@@ -123,8 +123,7 @@ async function dial(
   lost: (why: Failure) => void,
   greeted: (open: Open) => void,
 ): Promise<Open> {
-  const path = options.env.TENON_SOCKET || (await startDaemon(options.bin, options.env))
-  const socket = await openSocket(path)
+  const socket = await openSocket(await startDaemon(options.bin, options.env))
   const connection = rpc(socket, options.handlers)
   let isOpen = false
   const gone = new Promise<void>((resolve) => {

@@ -68,12 +68,6 @@ test("asks the program where the daemon is and says hello", async () => {
   assert.equal(daemon.sent("bridge/hello")[0]?.protocol, 1)
 })
 
-test("uses TENON_SOCKET without starting anything", async () => {
-  const daemon = await double()
-  const bridge = open("/nowhere/tenon", { env: { TENON_SOCKET: daemon.socket } })
-  assert.ok(await bridge.opened(5_000))
-})
-
 test("a missing program is one sentence", async () => {
   const bridge = open("/nowhere/tenon")
   assert.equal(await bridge.opened(5_000), undefined)

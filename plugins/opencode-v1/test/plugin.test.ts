@@ -181,6 +181,17 @@ test("each shell gets its own session; a terminal gets its directory's", async (
   assert.equal(one.TENON_SOCKET, daemon.socket)
 })
 
+test("a config file holds for the plugin and for its shells", async () => {
+  const { hooks, daemon } = await bench({}, { config: "/etc/tenon.jsonc", interactive: false })
+  const env: Record<string, string> = {}
+  await hooks["shell.env"]({ cwd: "/project", sessionID: "ses_1" }, { env })
+  assert.equal(env.TENON_CONFIG, "/etc/tenon.jsonc")
+  assert.deepEqual(
+    [daemon.sent("bridge/hello")[0]?.config, daemon.sent("bridge/hello")[0]?.interactive],
+    ["/etc/tenon.jsonc", false],
+  )
+})
+
 test("PATH gets the program's folder only when it has no tenon", async () => {
   const { hooks, daemon } = await bench()
   const path = process.env.PATH

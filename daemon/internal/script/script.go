@@ -70,6 +70,18 @@ func (p *Program) Position(line, column int) (pos fault.Position, ok bool) {
 	return fault.Position{Line: s.sourceLine - p.Skip + 1, Column: s.sourceColumn + 1}, true
 }
 
+// begin is where the program begins, for a place in Code (line from 1) before
+// all of the author's: the engine names a function's head for a loop without a
+// call in it, and that of the top level is ours.
+func (p *Program) begin(line int) (pos fault.Position, ok bool) {
+	for _, s := range p.segments { // decoded by Position
+		if s.sourceLine >= p.Skip {
+			return fault.Position{Line: s.sourceLine - p.Skip + 1, Column: s.sourceColumn + 1}, line-1-p.Above <= s.line
+		}
+	}
+	return pos, false
+}
+
 // maxFrames bounds a mapped stack; a recursion shows its innermost levels.
 const maxFrames = 20
 
@@ -85,6 +97,9 @@ func (p *Program) Frames(stack, file string) []Frame {
 		l, _ := strconv.Atoi(m[3])
 		c, _ := strconv.Atoi(m[4])
 		pos, ok := p.Position(l, c)
+		if !ok && m[1] == mainName {
+			pos, ok = p.begin(l)
+		}
 		if !ok {
 			continue
 		}

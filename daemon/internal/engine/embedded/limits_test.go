@@ -125,6 +125,12 @@ func TestAStoppedLoopIsNamedByItsPlace(t *testing.T) {
 	if out.Err == nil || out.Err.Position == nil || out.Err.Position.Line != 3 && out.Err.Position.Line != 2 {
 		t.Errorf("%+v\n%s", out.Err, out.Stack)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	out, _ = executeCtx(t, ctx, "while (true) {}") // at the top level, by the run's own clock
+	if out.Err == nil || out.Err.Position == nil || out.Err.Position.Line != 1 {
+		t.Errorf("%+v\n%s", out.Err, out.Stack)
+	}
 }
 
 func TestMemoryLimitIsTheRunsOwn(t *testing.T) {

@@ -38,12 +38,13 @@ func parseFailure(text string) *failure {
 	return f
 }
 
-// stopped is why ctx ended, as a fault.
+// stopped is why ctx ended, as a fault of one's own: others hold the cause too.
 func stopped(ctx context.Context) *fault.Error {
 	cause := context.Cause(ctx)
 	var f *fault.Error
 	if errors.As(cause, &f) {
-		return f
+		own := *f
+		return &own
 	}
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return fault.New(fault.TimeoutExceeded, "the program did not end in time").Because(cause)

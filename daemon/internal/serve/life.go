@@ -60,6 +60,7 @@ func (d *daemon) untilStopped(ctx context.Context) string {
 			if reason, over := d.mayEnd(); over {
 				return reason
 			}
+			d.trim.look(time.Now(), d.live() > 0)
 			look.Reset(d.lookIn())
 		}
 	}

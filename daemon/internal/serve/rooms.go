@@ -53,6 +53,7 @@ type daemon struct {
 	api      *api.Server
 	gate     *api.Gate
 	hub      *api.Hub
+	trim     trimmer
 	tending  sync.WaitGroup // followPool, and warming in the background
 
 	settings config.Daemon

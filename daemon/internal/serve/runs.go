@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"tenon/daemon/internal/api"
 	"tenon/daemon/internal/engine"
@@ -22,7 +23,10 @@ func (d *daemon) openRuns() {
 	d.runs = run.New(run.Options{
 		Path: d.calls, Engines: map[string]engine.Engine{d.engine.Name(): d.engine}, Unavailable: unavailable,
 		Leases: d.leases, Sessions: d.sessions, History: d.history, Log: d.log,
-		Changed: func(r proto.Run) { d.hub.Publish("run", r) },
+		Changed: func(r proto.Run) {
+			d.trim.work(time.Now())
+			d.hub.Publish("run", r)
+		},
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -130,14 +129,6 @@ func takeLocks(ctx context.Context, o *Options) (*local.Lock, error) {
 		WithHint("tenon daemon status shows it; tenon daemon stop --force ends it"))
 	defer cancel()
 	return o.Paths.TakeLock(ctx)
-}
-
-// tuneMemory trades a little memory for far less collecting: calls allocate
-// much and keep little. The environment's own settings win.
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-	}
 }
 
 // environ turns KEY=value pairs into what a process is given.

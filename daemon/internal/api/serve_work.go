@@ -45,14 +45,21 @@ func hangUp(r *http.Request) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// pump writes a run's frames until they end or the peer goes. Frames that are
-// already waiting travel together. Frames may be dropped for a slow reader or
-// for their size; the result is not among those that may.
+// gatherFrames is how long frames that only tell of progress may wait for others
+// to travel with: a program makes thousands of calls a second.
+const gatherFrames = 25 * time.Millisecond
+
+// pump writes a run's frames until they end or the peer goes. Frames may be
+// dropped for a slow reader or for their size; the result is not among those
+// that may.
 func (s *Server) pump(ctx context.Context, out *stream, run Run) {
 	frames := run.Frames(ctx)
 	beat := time.NewTicker(keepAlive)
 	defer beat.Stop()
-	told := false
+	late := time.NewTimer(gatherFrames)
+	late.Stop()
+	defer late.Stop()
+	told, waiting := false, false
 	for {
 		select {
 		case f, ok := <-frames:
@@ -64,7 +71,17 @@ func (s *Server) pump(ctx context.Context, out *stream, run Run) {
 			if f.Type == "end" && !told && s.tellResult(out, f, run.Wait()) != nil {
 				return
 			}
-			if out.send(f.Type, f.Seq, f, len(frames) == 0) != nil {
+			mayWait := f.Type == "call" || f.Type == "progress"
+			if out.send(f.Type, f.Seq, f, !mayWait) != nil {
+				return
+			}
+			if mayWait && !waiting {
+				late.Reset(gatherFrames)
+			}
+			waiting = mayWait
+		case <-late.C:
+			waiting = false
+			if out.rc.Flush() != nil {
 				return
 			}
 		case <-beat.C:

@@ -59,6 +59,37 @@ func TestExecAnswersAsItWasAsked(t *testing.T) {
 	}
 }
 
+// Frames of progress may wait for others, but not for ever.
+func TestFramesOfProgressArriveWithoutOthers(t *testing.T) {
+	over := make(chan struct{})
+	d := &double{exec: func(context.Context, proto.ExecRequest) Run {
+		return &fakeRun{frames: []proto.Frame{{Seq: 0, Type: "start", Run: "r"}, {Seq: 1, Type: "call", Run: "r"}}, result: &proto.RunResult{}, hold: over}
+	}}
+	srv := httptest.NewServer(newServer(d))
+	defer srv.Close()
+	defer close(over)
+	req, err := http.NewRequest("POST", srv.URL+"/v1/exec", strings.NewReader(`{"code":"1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/x-ndjson")
+	began := time.Now()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for _, want := range []string{`"start"`, `"call"`} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+			t.Fatalf("got %q, %v", lines.Text(), lines.Err())
+		}
+	}
+	if took := time.Since(began); took > keepAlive/2 {
+		t.Errorf("after %s: only the sign of life carried it", took)
+	}
+}
+
 // Values are read by people and models: nothing is escaped for web pages.
 func TestAnglesAndAmpersandsStayAsTheyAre(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/x-ndjson", "text/event-stream"} {

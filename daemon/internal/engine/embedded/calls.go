@@ -19,7 +19,8 @@ type calls struct {
 	inFlight int   // calls that hold a place
 	floating bool  // the program has ended
 	late     []string
-	wg       sync.WaitGroup // goroutines that make calls
+	wg       sync.WaitGroup  // calls being made
+	idle     chan queuedCall // to a goroutine that has made a call before
 }
 
 type openCall struct {
@@ -81,16 +82,42 @@ func (r *run) add(id int64, name string, place bool, size int, do callFunc) {
 	r.fly(id, do)
 }
 
-// fly makes one call in a goroutine of its own. Its answer goes nowhere once the
-// run has ended.
+// fly makes one call in a goroutine that makes no other meanwhile: one that is
+// idle, since its stack has grown to what a call needs, else a new one. The
+// answer goes nowhere once the run has ended.
 func (r *run) fly(id int64, do callFunc) {
-	r.calls.wg.Go(func() {
-		v, err := do(r.ctx)
+	c := &r.calls
+	if c.idle == nil {
+		c.idle = make(chan queuedCall)
+	}
+	c.wg.Add(1) // Done at the end of the call
+	next := queuedCall{id: id, do: do}
+	select {
+	case c.idle <- next:
+	default:
+		go r.makeCalls(next)
+	}
+}
+
+// makeCalls makes one call after the other, until the run ends.
+func (r *run) makeCalls(next queuedCall) {
+	for {
+		r.makeCall(next)
 		select {
-		case r.events <- event{id, v, err}:
+		case next = <-r.calls.idle:
 		case <-r.ctx.Done():
+			return
 		}
-	})
+	}
+}
+
+func (r *run) makeCall(next queuedCall) {
+	defer r.calls.wg.Done()
+	v, err := next.do(r.ctx)
+	select {
+	case r.events <- event{next.id, v, err}:
+	case <-r.ctx.Done():
+	}
 }
 
 // answered takes a call off the books and gives its place to the next.

@@ -17,6 +17,14 @@ export async function readRules(client: Client, session: HostSession, agent: str
   return { version: versionOf(agent, rules), agent, confirmed: true, rules }
 }
 
+/**
+ * The list as it was last read, marked as not current: every key of it counts
+ * as "ask", which puts the decision to the host itself.
+ */
+export function unconfirmed(last: RuleList | undefined): RuleList | undefined {
+  return last && { ...last, confirmed: false }
+}
+
 /** The three members the daemon knows, whatever the host adds. */
 function plain(rule: HostRule): HostRule {
   return { permission: rule.permission, pattern: rule.pattern, action: rule.action }

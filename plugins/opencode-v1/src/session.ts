@@ -8,7 +8,7 @@ import { wantedEnvironment, type Bridge } from "@tenon/bridge"
 import type { AttachResult, Resolved, RuleList } from "@tenon/proto"
 import type { Client, HostSession } from "./host.ts"
 import { maxDepth } from "./limits.ts"
-import { readRules } from "./rules.ts"
+import { readRules, unconfirmed } from "./rules.ts"
 
 /** A session that the daemon has been told of. */
 export interface Attached extends AttachResult {
@@ -63,7 +63,8 @@ export function sessionTable(client: Client, bridge: () => Bridge, env: NodeJS.P
     entry.seen = digest(session)
     if (session.parentID && depth < maxDepth) await attach(session.parentID, undefined, depth + 1)
     const agent = entry.agent ?? session.agent ?? "build"
-    const rules = await readRules(client, session, agent).catch(() => undefined)
+    const rules =
+      (await readRules(client, session, agent).catch(() => undefined)) ?? unconfirmed(entry.attached?.rules)
     const params = {
       session: id,
       ...(session.parentID ? { parent: session.parentID } : {}),

@@ -107,6 +107,17 @@ test("rules that cannot be read are not sent as confirmed", async () => {
   assert.equal(daemon.sent("run/start")[0]?.rules, undefined)
 })
 
+test("rules that could be read once and no longer can are sent as not current", async () => {
+  const { hooks, daemon, host } = await bench()
+  await hooks.tool.tenon_exec!.execute({ code: "1" }, host.context("c1"))
+  host.agents.length = 0
+  await hooks.tool.tenon_exec!.execute({ code: "2" }, host.context("c2"))
+  const [before, after] = daemon.sent("run/start").map((start) => start.rules)
+  assert.equal(before?.confirmed, true)
+  assert.deepEqual(after, { ...before, confirmed: false })
+  assert.equal(daemon.sent("session/attach").at(-1)?.rules?.confirmed, false)
+})
+
 test("arguments are checked, with the nearest name", async () => {
   const { hooks, host } = await bench()
   const { tenon_exec: exec, tenon_call: call, tenon_search: search, tenon_status: status } = hooks.tool

@@ -208,11 +208,15 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 	}
 	var held context.Context
 	var use Use
+	var list listed
 	c.wait(WaitQueue, &c.times.Queue, func() {
 		held, use, err = c.p.o.Leases.Take(ctx, lease.Request{
 			Def: c.def, Scope: c.server.Scope, Key: c.key, Timeout: c.limit(),
 			Holder: lease.Holder{Session: c.session, Root: c.root, Run: c.req.Run, Dir: c.cwd},
 		})
+		if err == nil {
+			list.tools, list.revision, list.err = use.Tools(held)
+		}
 	})
 	if err != nil {
 		return nil, false, c.explain(ctx, err)
@@ -223,7 +227,7 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 		c.p.o.Leases.EndSession(c.session, err.Message)
 		return nil, false, err
 	}
-	same, err := c.recheck(held, use)
+	same, err := c.recheck(held, use, list)
 	if err != nil || !same {
 		return nil, !same && err == nil, err
 	}

@@ -319,3 +319,14 @@ func TestACallOfAnEndedSessionHoldsNothing(t *testing.T) {
 		t.Errorf("ended before: %v, %d leases taken", err, len(r.shelf.taken))
 	}
 }
+
+// What a call waits for a list of tools is on a clock, like its wait for the
+// instance.
+func TestWaitingForAListOfToolsCounts(t *testing.T) {
+	r := newRig(t)
+	r.shelf.onTools = func() { <-time.After(30 * time.Millisecond) }
+	res, err := r.path.Call(context.Background(), r.request("echo", `{"text":"x"}`))
+	if err != nil || res.Times.Queue < 30*time.Millisecond {
+		t.Errorf("%v, %+v", err, res)
+	}
+}

@@ -51,6 +51,7 @@ type shelf struct {
 	ended    []string
 	lost     bool
 	onTake   func() // before an instance is given
+	onTools  func() // before it lists its tools
 	fail     error
 	open     int
 	hidden   []upstream.Tool // what only a re-list shows
@@ -109,6 +110,9 @@ func (h *hold) Done() {
 }
 
 func (h *hold) Tools(context.Context) ([]upstream.Tool, uint64, error) {
+	if h.s.onTools != nil {
+		h.s.onTools()
+	}
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
 	return h.s.tools, h.s.revision, nil

@@ -13,6 +13,7 @@ import (
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/policy"
 	"tenon/daemon/internal/session"
+	"tenon/daemon/internal/upstream"
 )
 
 // grant is a human's approval of this call. It binds the definition and the
@@ -209,24 +210,31 @@ func (c *call) denied(verdict policy.Verdict) error {
 	return e.WithHint("do not try it in another way; the user can change the rule")
 }
 
+// listed is an instance's list of tools, as Use.Tools gives it.
+type listed struct {
+	tools    []upstream.Tool
+	revision uint64
+	err      error
+}
+
 // recheck looks whether tool and rules are what validate and permit saw. It
 // reports false when the call must be looked at anew.
-func (c *call) recheck(ctx context.Context, use Use) (same bool, err error) {
-	tools, revision, err := use.Tools(ctx)
-	if err != nil && ctx.Err() != nil {
-		return false, c.explain(ctx, err)
+func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, err error) {
+	if newest.err != nil && ctx.Err() != nil {
+		return false, c.explain(ctx, newest.err)
 	}
-	if err != nil {
-		c.warn("ToolsNotListed", "server "+c.server.Name+": its newest list of tools cannot be used, the one before stays: "+fault.From(err).Message)
+	if newest.err != nil {
+		c.warn("ToolsNotListed", "server "+c.server.Name+": its newest list of tools cannot be used, the one before stays: "+fault.From(newest.err).Message)
 	}
-	list := c.p.o.Catalog.Learn(c.def.ID, use.Instance(), revision, tools)
+	list := c.p.o.Catalog.Learn(c.def.ID, use.Instance(), newest.revision, newest.tools)
 	now := find(list, c.req.Tool)
 	if now == nil {
 		// A server may have added it without telling yet.
-		if tools, revision, err = use.Relist(ctx); err != nil && ctx.Err() != nil {
-			return false, c.explain(ctx, err)
+		c.wait(WaitQueue, &c.times.Queue, func() { newest.tools, newest.revision, newest.err = use.Relist(ctx) })
+		if newest.err != nil && ctx.Err() != nil {
+			return false, c.explain(ctx, newest.err)
 		}
-		list = c.p.o.Catalog.Learn(c.def.ID, use.Instance(), revision, tools)
+		list = c.p.o.Catalog.Learn(c.def.ID, use.Instance(), newest.revision, newest.tools)
 		if now = find(list, c.req.Tool); now == nil {
 			names := c.p.namespaces.of(c.req.View)
 			return false, unknownTool(names.names[c.server.Name], c.server.Name, c.req.Tool, list)

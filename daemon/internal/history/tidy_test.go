@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,8 +25,9 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 
 func TestTheOldestArtifactsMakeRoomForTheNewest(t *testing.T) {
 	dir := t.TempDir()
-	now := time.Now()
-	s := New(Options{Dir: dir, ArtifactBytes: 1000, Now: func() time.Time { now = now.Add(time.Second); return now }})
+	began := time.Now()
+	var seconds atomic.Int64 // each look at the clock is later than the one before
+	s := New(Options{Dir: dir, ArtifactBytes: 1000, Now: func() time.Time { return began.Add(time.Duration(seconds.Add(1)) * time.Second) }})
 	defer s.Close()
 	var ids []string
 	for n := range 12 {

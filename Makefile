@@ -4,8 +4,10 @@
 #   make demo    the main job on the embedded engine: nothing else installed
 #   make test    installs what the tests need, runs every test, times each suite
 #   make lint    formatters and checkers
+#   make fmt     formats what lint would complain of
 #   make bench   ratios to the direct call, measured in the same run
 #   make soak    minutes of load with faults, bounded
+#   make audit   known weaknesses of what we depend on; says when it cannot ask
 #   make clean   removes what was built
 
 SHELL    := /bin/bash
@@ -14,11 +16,12 @@ NPM      ?= npm
 VERSION  ?= 0.1.0-devel
 COMMIT   := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X tenon/daemon/internal/local.version=$(VERSION) -X tenon/daemon/internal/local.commit=$(COMMIT)
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ENGINE   := daemon/internal/engine/embedded
 BUNDLE   := daemon/internal/cli/opencode/bundle/opencode-v1.js
 
-.PHONY: build generate plugins demo test lint bench soak clean fmt
+.PHONY: build generate plugins demo test lint fmt bench soak audit clean
 .DEFAULT_GOAL := build
 
 build: generate plugins
@@ -62,6 +65,11 @@ bench: build
 
 soak: build
 	@./test/soak
+
+# Apart from test and lint: both sources are services that may be out of reach.
+audit: generate
+	@$(GO) run $(GOVULNCHECK) ./... || echo "govulncheck found something, or could not reach its source (see above)"
+	@for dir in . test $(ENGINE)/gen; do echo "npm audit in $$dir"; $(NPM) --prefix $$dir audit || echo "npm audit found something in $$dir, or could not reach its source (see above)"; done
 
 clean:
 	rm -rf bin node_modules test/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)

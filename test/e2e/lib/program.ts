@@ -39,10 +39,12 @@ function runs(path: string): boolean {
   }
 }
 
-/** TENON_TEST_OPENCODE names another build than the pinned one, to try a newer release. */
-let opencode = process.env.TENON_TEST_OPENCODE
+/** TENON_TEST_OPENCODE is a path of another opencode, or "newest" for the newest release of the same line. */
+const chosen = process.env.TENON_TEST_OPENCODE
+const line = chosen === "newest" ? join(packages, "opencode-newest/node_modules") : packages
+let opencode = chosen === "newest" ? undefined : chosen
 /** The opencode under test. */
-export const opencodeBin = () => (opencode ??= platformBinary(packages, "opencode-", "opencode"))
+export const opencodeBin = () => (opencode ??= platformBinary(line, "opencode-", "opencode"))
 let bun: string | undefined
 /** The pinned Bun, of the version that opencode carries. */
 export const bunBin = () => (bun ??= platformBinary(join(packages, "@oven"), "bun-", "bun"))

@@ -5,7 +5,7 @@
 // of its functions and forgets the rest.
 (host => {
   'use strict';
-  const G = globalThis, P = Promise, M = Map, S = Set, W = WeakMap, Err = Error, Str = String, Big = BigInt;
+  const G = globalThis, P = Promise, M = Map, S = Set, W = WeakMap, Err = Error, Str = String, Num = Number, Big = BigInt;
   const { parse, stringify, rawJSON } = JSON;
   const { apply, ownKeys } = Reflect;
   const { defineProperty, create, freeze, fromEntries, assign } = Object;
@@ -22,6 +22,10 @@
 
   // The operations; realm.go has the same list.
   const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9;
+
+  // A stack of the program's own making would name the functions of this file,
+  // host among them.
+  delete Err.prepareStackTrace;
 
   const hide = (name, value) => defineProperty(G, name, { value, writable: true, configurable: true, enumerable: false });
 
@@ -169,12 +173,14 @@
     waiting[id] = { resolve, refuse, error: new ToolError('') }; // it keeps the caller's stack
     host(operation, id, a, b, text, raw, timeout);
   });
+  // Written without a prototype: a program may have given all objects a toJSON.
+  const faultText = (kind, message, server, tool) => stringify({ __proto__: null, kind, message, server, tool });
   const refused = (kind, message, server, tool) => {
     const error = new ToolError(message);
     error.kind = kind;
     error.server = server;
     error.tool = tool;
-    apply(weakSet, genuine, [error, stringify({ kind, message, server, tool })]);
+    apply(weakSet, genuine, [error, faultText(kind, message, server, tool)]);
     return apply(reject, P, [error]);
   };
   const call = (server, tool, args, options) => {
@@ -187,7 +193,9 @@
       }
       if (text === undefined || text[0] !== '{') return refused('InvalidToolInput', 'the arguments of ' + server + '.' + tool + ' must be an object', server, tool);
     }
-    return options ? ask(CALL, server, tool, text, options.raw === true, options.timeout) : ask(CALL, server, tool, text);
+    if (!options) return ask(CALL, server, tool, text);
+    const limit = options.timeout; // a number or a text: the host converts nothing that could run code
+    return ask(CALL, server, tool, text, options.raw === true, typeof limit === 'string' || limit === undefined ? limit : Num(limit));
   };
   hide('call', (server, tool, args, options) => call(Str(server), Str(tool), args, options));
   hide('search', (query, options) => ask(SEARCH, json({ ...options, query: query === undefined ? '' : Str(query) })));
@@ -209,10 +217,10 @@
     try {
       v = value(text, state === 2);
     } catch (e) {
-      const error = w.error;
+      const error = w.error, message = 'the answer is not JSON: ' + e.message;
       error.kind = 'InvalidToolOutput';
-      error.message = 'the answer is not JSON: ' + e.message;
-      apply(weakSet, genuine, [error, stringify({ kind: error.kind, message: error.message })]);
+      error.message = message;
+      apply(weakSet, genuine, [error, faultText('InvalidToolOutput', message)]);
       w.refuse(error);
       return;
     }

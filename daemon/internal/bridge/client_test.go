@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of these tests; none takes nearly as long.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // bench is a bridge server with its sessions and a scripted work room.
 type bench struct {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -328,5 +329,35 @@ func TestWaitingForAListOfToolsCounts(t *testing.T) {
 	res, err := r.path.Call(context.Background(), r.request("echo", `{"text":"x"}`))
 	if err != nil || res.Times.Queue < 30*time.Millisecond {
 		t.Errorf("%v, %+v", err, res)
+	}
+}
+
+// A path names its server: looking one tool up starts no other.
+func TestAPathStartsOnlyItsOwnServer(t *testing.T) {
+	r := newRig(t)
+	other := *r.view.Servers["fake"]
+	other.Name = "other"
+	r.view.Servers["other"] = &other
+	req := r.request("", "")
+	started := func() (names []string) {
+		for _, taken := range r.shelf.taken {
+			names = append(names, taken.Def.Template)
+		}
+		return names
+	}
+	if _, err := r.path.Describe(context.Background(), req, "nobody.echo"); fault.KindOf(err) != fault.UnknownTool || len(started()) != 0 {
+		t.Errorf("a path of no server: %v, started %q", err, started())
+	}
+	if d, err := r.path.Describe(context.Background(), req, "tools.fake.echo"); err != nil || d.Server != "fake" || !slices.Equal(started(), []string{"fake"}) {
+		t.Fatalf("%+v, %v, started %q", d, err, started())
+	}
+	if found := r.path.Search(context.Background(), req, proto.Search{Query: `fake["read-file"]`}); found.Total != 1 || len(started()) != 1 {
+		t.Errorf("exact path: %+v, started %q", found, started())
+	}
+	if found := r.path.Search(context.Background(), req, proto.Search{Query: "echo", Namespace: "fake"}); found.Total != 1 || len(started()) != 1 {
+		t.Errorf("one namespace: %+v, started %q", found, started())
+	}
+	if found := r.path.Search(context.Background(), req, proto.Search{Query: "fake.ecko"}); len(started()) != 2 {
+		t.Errorf("no exact path after all: %+v, started %q", found, started())
 	}
 }

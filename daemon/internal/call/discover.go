@@ -23,6 +23,11 @@ const firstLook = 20 * time.Second
 // name. Servers that were never listed have no List, unless learn says to start
 // and list them now. Request needs View, Session and Caller.
 func (p *Path) Entries(ctx context.Context, req Request, learn bool) []catalog.Entry {
+	return p.entries(ctx, req, func(catalog.Entry) bool { return learn })
+}
+
+// entries is Entries that starts and lists only the servers that learn picks.
+func (p *Path) entries(ctx context.Context, req Request, learn func(catalog.Entry) bool) []catalog.Entry {
 	var out []catalog.Entry
 	for _, n := range catalog.Namespaces(req.View) {
 		if Usable(req.View.Servers[n.Server]) {
@@ -41,7 +46,7 @@ func (p *Path) Entries(ctx context.Context, req Request, learn bool) []catalog.E
 			continue // the call itself will say why
 		}
 		out[i].List = p.o.Catalog.For(c.def.ID, p.o.Leases.Bound(c.def.ID, c.key))
-		if out[i].List != nil || !learn {
+		if out[i].List != nil || !learn(out[i]) {
 			continue
 		}
 		listing.Add(1)
@@ -104,9 +109,36 @@ func (x *indexes) of(entries []catalog.Entry) *catalog.Index {
 	return index
 }
 
-// Search finds tools of the view by words; see catalog.Index.Search.
+// Search finds tools of the view by words; see catalog.Index.Search. Only
+// servers that can be in the answer are started: those of the namespace, or the
+// one that an exact path names.
 func (p *Path) Search(ctx context.Context, req Request, q proto.Search) proto.SearchResult {
-	return p.indexes.of(p.Entries(ctx, req, true)).Search(q.Query, q.Namespace, q.Limit, q.Offset)
+	path := strings.TrimSpace(q.Query)
+	index := p.indexes.of(p.entries(ctx, req, func(e catalog.Entry) bool {
+		return inNamespace(e, q.Namespace) && names(path, e)
+	}))
+	if _, _, t := index.Find(path); t == nil {
+		index = p.indexes.of(p.entries(ctx, req, func(e catalog.Entry) bool { return inNamespace(e, q.Namespace) }))
+	}
+	return index.Search(q.Query, q.Namespace, q.Limit, q.Offset)
+}
+
+// inNamespace is whether a search narrowed to namespace looks into a server; an
+// empty one looks into all.
+func inNamespace(e catalog.Entry, namespace string) bool {
+	return namespace == "" || namespace == e.Namespace || namespace == e.Server
+}
+
+// names is whether a path such as ns.tool, server/tool or ns["tool"] is one of
+// this server's.
+func names(path string, e catalog.Entry) bool {
+	path = strings.TrimPrefix(path, "tools.")
+	for _, name := range []string{e.Namespace, e.Server} {
+		if rest, ok := strings.CutPrefix(path, name); ok && rest != "" && strings.ContainsRune("./[", rune(rest[0])) {
+			return true
+		}
+	}
+	return false
 }
 
 // Description is what describe(path) tells of one tool.
@@ -121,9 +153,9 @@ type Description struct {
 }
 
 // Describe tells of the tool at a path; UnknownTool with the nearest ones when
-// there is none.
+// there is none. Only the server that the path names is started for it.
 func (p *Path) Describe(ctx context.Context, req Request, path string) (*Description, error) {
-	entries := p.Entries(ctx, req, true)
+	entries := p.entries(ctx, req, func(e catalog.Entry) bool { return names(strings.TrimSpace(path), e) })
 	index := p.indexes.of(entries)
 	server, namespace, t := index.Find(strings.TrimSpace(path))
 	if t == nil {

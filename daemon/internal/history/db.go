@@ -16,8 +16,9 @@ import (
 	_ "modernc.org/sqlite" // the driver, in Go; it needs no C compiler and no library
 )
 
-// schemaVersion is kept in the file; a newer one is left alone.
-const schemaVersion = 1
+// schemaVersion is the file's user_version. It goes up with every change of the
+// schema: a file of another version is put aside, and history starts anew.
+const schemaVersion = 2
 
 // Calls have one index only, since nearly every record is one: whether a call
 // is there already (life, intent) is asked by way of its run, and only for what
@@ -54,17 +55,60 @@ func (s *Store) database(ctx context.Context) (*sql.DB, error) {
 	if s.db != nil {
 		return s.db, nil
 	}
-	db, err := open(ctx, s.dir, s.path("history.db"))
-	if err != nil {
-		return nil, err
+	db, err := s.usable(ctx)
+	var u *unusable
+	if errors.As(err, &u) {
+		if err = s.startAnew(u); err == nil {
+			db, err = s.usable(ctx)
+		}
 	}
-	if err := s.recover(ctx, db); err != nil {
-		_ = db.Close()
+	if err != nil {
 		return nil, err
 	}
 	s.db = db
 	s.tidy(ctx, db)
 	return db, nil
+}
+
+// usable opens the file and takes in what a dead daemon left; *unusable when
+// the file will never do.
+func (s *Store) usable(ctx context.Context) (*sql.DB, error) {
+	db, err := open(ctx, s.dir, s.path("history.db"))
+	if err == nil {
+		if err = s.recover(ctx, db); err != nil {
+			_ = db.Close()
+		}
+	}
+	if damaged(err) {
+		err = &unusable{"damaged", err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// startAnew puts the file aside.
+func (s *Store) startAnew(u *unusable) error {
+	aside, err := putAside(s.path("history.db"), u.version)
+	if err != nil {
+		return fmt.Errorf("history: %w; putting the file aside: %w", u, err)
+	}
+	s.log.Warn("history starts anew: its file could not be used", "reason", u.err, "kept", aside)
+	return nil
+}
+
+// giveUp puts aside a file whose damage shows only now; the next record makes a
+// new one.
+func (s *Store) giveUp(reason error) error {
+	s.openOnce.Lock()
+	defer s.openOnce.Unlock()
+	if s.db == nil {
+		return nil
+	}
+	_ = s.db.Close() // nothing more can be saved
+	s.db = nil
+	return s.startAnew(&unusable{"damaged", reason})
 }
 
 func open(ctx context.Context, dir, path string) (*sql.DB, error) {
@@ -85,16 +129,7 @@ func open(ctx context.Context, dir, path string) (*sql.DB, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	db.SetMaxOpenConns(1) // one writer, and reads are rare: no lock errors among ourselves
-	var version int
-	err = db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version)
-	switch {
-	case err != nil:
-	case version > schemaVersion:
-		err = fmt.Errorf("%s was written by a newer tenon (format %d, this one knows %d)", path, version, schemaVersion)
-	case version < schemaVersion:
-		_, err = db.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion))
-	}
-	if err != nil {
+	if err := prepare(ctx, db); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("history: %w", err)
 	}

@@ -242,23 +242,6 @@ func TestALockedDatabaseIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestANewerDatabaseIsLeftAlone(t *testing.T) {
-	dir := t.TempDir()
-	db, err := open(bg, dir, filepath.Join(dir, "history.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec(`PRAGMA user_version = 99`); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open(bg, dir, filepath.Join(dir, "history.db")); err == nil || !strings.Contains(err.Error(), "newer tenon") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestArtifactsAreIdenticalAndPrivate(t *testing.T) {
 	dir := t.TempDir()
 	s := open1(t, dir)

@@ -69,6 +69,24 @@ func scanRun(row interface{ Scan(...any) error }) (proto.Run, error) {
 	return r, err
 }
 
+// Session is whose a run is, by the run's id or that of one of its artifacts;
+// empty when nothing is kept of it, or when it belongs to no run.
+func (s *Store) Session(ctx context.Context, id string) (session string, err error) {
+	if err := s.Flush(ctx); err != nil {
+		return "", unavailable(err)
+	}
+	db, err := s.database(ctx)
+	if err != nil {
+		return "", unavailable(err)
+	}
+	err = db.QueryRowContext(ctx, `SELECT session FROM runs
+		WHERE id = ?1 OR id = (SELECT run FROM artifacts WHERE id = ?1)`, id).Scan(&session)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", unavailable(err)
+	}
+	return session, nil
+}
+
 // Show is one run with its result as it is kept. A lost run's result is made
 // from what the journal had: its calls, some of unknown fate.
 func (s *Store) Show(ctx context.Context, id string) (*proto.Run, error) {

@@ -120,6 +120,11 @@ func (s *Store) commit(pending []record) ([]record, error) {
 		return nil, nil
 	}
 	err := s.transaction(pending)
+	if damaged(err) {
+		if err = s.giveUp(err); err == nil {
+			err = s.transaction(pending)
+		}
+	}
 	if err != nil {
 		s.complain("database", err)
 		if len(pending) < queueSize {

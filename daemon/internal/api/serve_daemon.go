@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -72,6 +73,18 @@ func (s *Server) serveTrust(w http.ResponseWriter, r *http.Request, c *peer.Call
 	return answer(w, result)
 }
 
+// concerns reports whether a caller may see an event: programs and questions
+// are for the user and for their own session.
+func concerns(c *peer.Caller, e proto.Event) bool {
+	if e.Type != "run" && e.Type != "approval" || c.May(peer.ReadRun) == nil {
+		return true
+	}
+	var of struct {
+		Session string `json:"session"`
+	}
+	return json.Unmarshal(e.Data, &of) == nil && (of.Session == "" || c.MayTouch(peer.ReadRun, of.Session) == nil)
+}
+
 // serveEvents streams what happens in the daemon: ?types=run,approval selects.
 // Whoever listens to approvals counts as somebody who sees questions.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
@@ -103,7 +116,10 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, c *peer.Cal
 	for {
 		select {
 		case e, ok := <-sub.C:
-			if !ok || out.send(e.Type, e.Seq, e, len(sub.C) == 0) != nil {
+			if !ok {
+				return nil
+			}
+			if concerns(c, e) && out.send(e.Type, e.Seq, e, len(sub.C) == 0) != nil {
 				return nil
 			}
 		case <-beat.C:

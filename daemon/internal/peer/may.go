@@ -17,6 +17,7 @@ const (
 	Hello   Action = "hello"          // open a bridge
 	Release Action = "release-lease"  // end a lease
 	EndRun  Action = "cancel-run"     // cancel a run
+	ReadRun Action = "read-run"       // see a run's program and what it gave
 	EndSess Action = "end-session"    // end a session
 )
 
@@ -36,6 +37,7 @@ var actions = map[Action]struct {
 	Hello:   {"open a bridge", false},
 	Release: {"release leases", true},
 	EndRun:  {"cancel runs", true},
+	ReadRun: {"read runs", true},
 	EndSess: {"end sessions", true},
 }
 

@@ -76,8 +76,15 @@ func (l leases) Release(_ context.Context, c *peer.Caller, id string) error {
 // approvals serves the routes about questions.
 type approvals struct{ d *daemon }
 
+// List shows what others are asked without what they would call with.
 func (a approvals) List(_ context.Context, c *peer.Caller) ([]proto.Approval, error) {
-	return a.d.consent.List(), nil
+	rows := a.d.consent.List()
+	for i := range rows {
+		if c.MayTouch(peer.ReadRun, rows[i].Session) != nil {
+			rows[i].Arguments = nil
+		}
+	}
+	return rows, nil
 }
 
 func (a approvals) Answer(_ context.Context, c *peer.Caller, id string, r proto.ApprovalReply) error {

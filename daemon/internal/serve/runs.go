@@ -114,8 +114,19 @@ func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, a
 	return r.d.runs.Call(ctx, run.CallSpec{Spec: spec, Server: req.Server, Tool: req.Tool, Arguments: req.Arguments, Raw: req.Raw})
 }
 
-// List shows live runs first, then what history keeps, newest first.
-func (r runs) List(ctx context.Context, _ *peer.Caller, q api.RunQuery) ([]proto.Run, error) {
+// List shows live runs first, then what history keeps, newest first. The
+// programs of others are left out.
+func (r runs) List(ctx context.Context, c *peer.Caller, q api.RunQuery) ([]proto.Run, error) {
+	rows, err := r.list(ctx, q)
+	for i := range rows {
+		if c.MayTouch(peer.ReadRun, rows[i].Session) != nil {
+			rows[i].Code = ""
+		}
+	}
+	return rows, err
+}
+
+func (r runs) list(ctx context.Context, q api.RunQuery) ([]proto.Run, error) {
 	live := r.d.runs.List()
 	slices.Reverse(live)
 	if q.Session != "" {
@@ -139,7 +150,10 @@ func (r runs) List(ctx context.Context, _ *peer.Caller, q api.RunQuery) ([]proto
 	return live, nil
 }
 
-func (r runs) Get(ctx context.Context, _ *peer.Caller, id string) (*proto.Run, error) {
+func (r runs) Get(ctx context.Context, c *peer.Caller, id string) (*proto.Run, error) {
+	if err := r.mayRead(ctx, c, id); err != nil {
+		return nil, err
+	}
 	if live, ok := r.d.runs.Get(id); ok {
 		info := live.Info()
 		return &info, nil
@@ -147,9 +161,29 @@ func (r runs) Get(ctx context.Context, _ *peer.Caller, id string) (*proto.Run, e
 	return r.d.history.Show(ctx, id)
 }
 
-func (r runs) Output(ctx context.Context, _ *peer.Caller, id, artifact string) (api.Output, error) {
+// mayRead refuses what belongs to a run of somebody else's: a session would
+// read there what its own rules deny it. An artifact without a run, of a lone
+// call, is known to nobody but its caller.
+func (r runs) mayRead(ctx context.Context, c *peer.Caller, id string) error {
+	if c.May(peer.ReadRun) == nil {
+		return nil
+	}
+	if live, ok := r.d.runs.Get(id); ok {
+		return c.MayTouch(peer.ReadRun, live.Info().Session)
+	}
+	owner, err := r.d.history.Session(ctx, id)
+	if err != nil || owner == "" {
+		return err
+	}
+	return c.MayTouch(peer.ReadRun, owner)
+}
+
+func (r runs) Output(ctx context.Context, c *peer.Caller, id, artifact string) (api.Output, error) {
 	if artifact != "" {
 		id = artifact
+	}
+	if err := r.mayRead(ctx, c, id); err != nil {
+		return api.Output{}, err
 	}
 	a, data, err := r.d.runs.Output(ctx, id)
 	if err != nil {

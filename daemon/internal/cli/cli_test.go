@@ -249,3 +249,19 @@ func TestInitWritesAFileThatItsOwnReaderTakes(t *testing.T) {
 		t.Errorf("the second time changed something: %+v", doc)
 	}
 }
+
+// CODE-01: what executes programs is told with its version, with and without a
+// daemon.
+func TestVersionNamesTheEngine(t *testing.T) {
+	got := tenon(t, "", "version", "--json")
+	var doc struct{ Engines []proto.Engine }
+	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || len(doc.Engines) != 1 {
+		t.Fatalf("%v: %s", err, got.out)
+	}
+	if e := doc.Engines[0]; e.Name != "embedded" || !e.Available || !strings.HasPrefix(e.Version, "QuickJS-NG ") {
+		t.Errorf("%+v", e)
+	}
+	if text := tenon(t, "", "version"); !strings.Contains(text.out, "engine   embedded QuickJS-NG ") {
+		t.Errorf("%+v", text)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
 	"tenon/proto"
@@ -20,8 +21,8 @@ type versionDocument struct {
 	proto.Build
 	Protocol int            `json:"protocol"`
 	Config   string         `json:"config"`
-	Engines  []proto.Engine `json:"engines"`
-	Daemon   *daemonVersion `json:"daemon"` // null: none is running
+	Engines  []proto.Engine `json:"engines"` // the daemon's, else those of this program
+	Daemon   *daemonVersion `json:"daemon"`  // null: none is running
 }
 
 type daemonVersion struct {
@@ -34,7 +35,7 @@ type daemonVersion struct {
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Show the build of this program and of the running daemon",
+		Short: "Show the builds of this program and of the running daemon, and the engines",
 		Args:  args(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return versionRun(cmd.Context(), a) },
 	}
@@ -47,7 +48,7 @@ func versionRun(ctx context.Context, a *app) error {
 		return err
 	}
 	c.NoStart, c.Notice = true, nil
-	doc := versionDocument{Build: local.Build(), Protocol: proto.Protocol, Config: a.userConfig(), Engines: []proto.Engine{}}
+	doc := versionDocument{Build: local.Build(), Protocol: proto.Protocol, Config: a.userConfig()}
 	doc.Daemon, doc.Engines = a.askDaemon(ctx, c)
 	if a.flags.json {
 		return a.document(doc)
@@ -74,17 +75,15 @@ func versionRun(ctx context.Context, a *app) error {
 	return a.text(text)
 }
 
-// askDaemon describes the running daemon; nil when there is none.
+// askDaemon describes the running daemon, nil when there is none, and the
+// engines that programs run on.
 func (a *app) askDaemon(ctx context.Context, c *client.Client) (*daemonVersion, []proto.Engine) {
 	status, err := c.Status(ctx)
-	engines := status.Engines
-	if engines == nil {
-		engines = []proto.Engine{}
-	}
 	if err == nil {
 		h := status.Health
-		return &daemonVersion{Build: h.Build, Protocol: h.Protocol, PID: h.PID}, engines
+		return &daemonVersion{Build: h.Build, Protocol: h.Protocol, PID: h.PID}, status.Engines
 	}
+	engines := []proto.Engine{embedded.Info()}
 	var e *fault.Error
 	if errors.As(err, &e) && e.Kind == fault.DaemonUnavailable {
 		return nil, engines

@@ -11,6 +11,7 @@ import (
 
 	"tenon/daemon/internal/api"
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/run"
@@ -35,7 +36,7 @@ var unavailable = map[string]string{}
 
 // engines lists the ways to execute a program on this machine.
 func (d *daemon) engines() []proto.Engine {
-	return []proto.Engine{{Name: d.engine.Name(), Available: true}}
+	return []proto.Engine{embedded.Info()}
 }
 
 // live is the number of runs and lone calls that go on.

@@ -38,6 +38,8 @@ type Engine struct {
 	spare    chan *realm // of the default size, memory zero
 }
 
+const engineName = "embedded"
+
 var _ engine.Engine = (*Engine)(nil)
 
 // New returns an Engine; it costs nothing yet.
@@ -54,7 +56,7 @@ func New(o Options) (*Engine, error) {
 }
 
 // Name is embedded.
-func (e *Engine) Name() string { return "embedded" }
+func (e *Engine) Name() string { return engineName }
 
 // Warm does in the background what the first run would wait for: the snapshot
 // (about 5 ms) and the compile helper (about 10 ms).

@@ -292,12 +292,16 @@ type StopResult struct {
 type TrustRequest struct {
 	Directory string `json:"directory,omitempty"`
 	Config    bool   `json:"config,omitempty"`
+	Look      bool   `json:"look,omitempty"`   // only says what a directory's files would start
+	Digest    string `json:"digest,omitempty"` // of what was looked at: anything else is refused
 }
 
 // TrustResult answers TrustRequest.
 type TrustResult struct {
 	Path    string   `json:"path"`
-	Changed bool     `json:"changed"`
+	Trusted bool     `json:"trusted"`
+	Changed bool     `json:"changed"` // by this request
+	Digest  string   `json:"digest,omitempty"`
 	Files   []string `json:"files"`
-	Servers []Server `json:"servers"` // what may now be started
+	Servers []Server `json:"servers"` // what is or would be started; status is its kind: server, import or script
 }

@@ -303,13 +303,20 @@ export interface StopResult {
 export interface TrustRequest {
   directory?: string
   config?: boolean
+  /** only says what a directory's files would start */
+  look?: boolean
+  /** of what was looked at: anything else is refused */
+  digest?: string
 }
 
 /** TrustResult answers TrustRequest. */
 export interface TrustResult {
   path: string
+  trusted: boolean
+  /** by this request */
   changed: boolean
+  digest?: string
   files: string[]
-  /** what may now be started */
+  /** what is or would be started; status is its kind: server, import or script */
   servers: Server[]
 }

@@ -65,11 +65,16 @@ func (s *Server) serveTrust(w http.ResponseWriter, r *http.Request, c *peer.Call
 	if req.Config == (req.Directory != "") {
 		return fault.New(fault.UsageError, "trust needs either a directory or config, not both")
 	}
+	if req.Config && (req.Look || req.Digest != "") {
+		return fault.New(fault.UsageError, "look and digest go with a directory")
+	}
 	result, err := s.o.Life.Trust(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	s.o.Events.Publish("config", result)
+	if !req.Look {
+		s.o.Events.Publish("config", result)
+	}
 	return answer(w, result)
 }
 

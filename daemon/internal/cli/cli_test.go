@@ -10,13 +10,10 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // outcome is what a command left behind.
 type outcome struct {

@@ -9,59 +9,103 @@ import (
 	"tenon/proto"
 )
 
+type trustOptions struct {
+	app    *app
+	dir    string
+	config bool
+	yes    bool
+}
+
 func (a *app) trustCommand() *cobra.Command {
-	var config bool
+	o := &trustOptions{app: a}
 	c := &cobra.Command{
 		Use:   "trust [DIR]",
 		Short: "Let a project's files start servers, or accept looser permissions",
-		Long: "Trusts what the files of a project would start, as they are now: a change of a\n" +
-			"command takes the trust away. With --config it accepts looser permissions of your\n" +
-			"own configuration while sessions are attached.",
+		Long: "Shows what the files of a project would start, and trusts that: on a terminal after\n" +
+			"a yes, else at once. A change of a command takes the trust away. With --config it\n" +
+			"accepts looser permissions of your own configuration while sessions are attached.",
 		Args: args(0, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			if config && len(words) > 0 {
+			if o.config && len(words) > 0 {
 				return fault.New(fault.UsageError, "tenon trust takes a directory or --config, not both")
 			}
-			r := proto.TrustRequest{Config: config}
-			if !config {
-				r.Directory = a.Cwd
-				if len(words) == 1 {
-					r.Directory = a.abs(words[0])
-				}
+			o.dir = a.Cwd
+			if len(words) == 1 {
+				o.dir = a.abs(words[0])
 			}
-			return trustRun(cmd.Context(), a, r)
+			if o.config {
+				return trustConfig(cmd.Context(), o)
+			}
+			return trustRun(cmd.Context(), o)
 		},
 	}
-	c.Flags().BoolVar(&config, "config", false, "accept looser permissions of the user's own file")
+	c.Flags().BoolVar(&o.config, "config", false, "accept looser permissions of the user's own file")
+	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
 	return c
 }
 
-func trustRun(ctx context.Context, a *app, r proto.TrustRequest) error {
+// trustRun shows first and trusts exactly what was shown: a file that changes
+// in between is refused by the daemon.
+func trustRun(ctx context.Context, o *trustOptions) error {
+	a := o.app
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	t, err := c.Trust(ctx, r)
+	t, err := c.Trust(ctx, proto.TrustRequest{Directory: o.dir, Look: true})
 	if err != nil {
 		return interrupted(ctx, err)
+	}
+	show := a.say
+	switch {
+	case len(t.Servers) == 0:
+		show("%s has no project files that would start anything", t.Path)
+	case t.Trusted:
+		show("%s is trusted already; it may start:", t.Path)
+	default:
+		show = a.note // -q or not: nothing is trusted unseen
+		show("%s would start:", t.Path)
+	}
+	for _, s := range t.Servers {
+		show("  %s %s: %s", s.Status, s.Name, shown(s))
+	}
+	if !t.Trusted {
+		if a.canAsk() && !o.yes {
+			yes, err := a.confirm(ctx, "trust this?")
+			if err != nil {
+				return err
+			}
+			if !yes {
+				return fault.New(fault.Cancelled, "%s is not trusted", t.Path)
+			}
+		}
+		if t, err = c.Trust(ctx, proto.TrustRequest{Directory: o.dir, Digest: t.Digest}); err != nil {
+			return interrupted(ctx, err)
+		}
+		a.say("%s is trusted", t.Path)
 	}
 	if a.flags.json {
 		return a.document(t)
 	}
-	switch {
-	case r.Config && t.Changed:
-		a.say("the permissions of %s are in effect", first(t.Path, "your configuration"))
-	case r.Config:
-		a.say("nothing was held back")
-	case t.Changed:
-		a.say("%s is trusted; it may start:", t.Path)
-	case len(t.Files) == 0:
-		a.say("%s has no project files that would start anything", t.Path)
-	default:
-		a.say("%s was trusted already", t.Path)
+	return nil
+}
+
+func trustConfig(ctx context.Context, o *trustOptions) error {
+	a := o.app
+	c, err := a.connect()
+	if err != nil {
+		return err
 	}
-	for _, s := range t.Servers {
-		a.say("  %s: %s", s.Name, shown(s))
+	t, err := c.Trust(ctx, proto.TrustRequest{Config: true})
+	switch {
+	case err != nil:
+		return interrupted(ctx, err)
+	case a.flags.json:
+		return a.document(t)
+	case t.Changed:
+		a.say("the permissions of %s are in effect", first(t.Path, "your configuration"))
+	default:
+		a.say("nothing was held back")
 	}
 	return nil
 }

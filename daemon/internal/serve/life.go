@@ -250,20 +250,27 @@ func (l life) Stop(_ context.Context, r proto.StopRequest) (*proto.StopResult, e
 	return res, nil
 }
 
-// Trust trusts a project, or the user's own looser permissions.
+// Trust trusts a project, or the user's own looser permissions; with look it
+// only says what of a project would be trusted.
 func (l life) Trust(_ context.Context, r proto.TrustRequest) (*proto.TrustResult, error) {
 	if r.Config {
 		changed, err := l.d.config.TrustConfig()
 		if err != nil {
 			return nil, err
 		}
-		return &proto.TrustResult{Path: l.d.userFile(), Changed: changed}, nil
+		return &proto.TrustResult{Path: l.d.userFile(), Trusted: true, Changed: changed}, nil
 	}
-	t, err := l.d.config.Trust(r.Directory)
+	var t *config.TrustResult
+	var err error
+	if r.Look {
+		t, err = l.d.config.Status(r.Directory)
+	} else {
+		t, err = l.d.config.TrustSeen(r.Directory, r.Digest)
+	}
 	if err != nil {
 		return nil, err
 	}
-	out := &proto.TrustResult{Path: t.Root, Changed: t.Changed}
+	out := &proto.TrustResult{Path: t.Root, Trusted: t.Trusted, Changed: t.Changed, Digest: t.Digest}
 	seen := map[string]bool{}
 	for _, item := range t.Items {
 		if !seen[item.File] {

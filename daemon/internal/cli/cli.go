@@ -70,11 +70,7 @@ func Main(ctx context.Context, o Options) int {
 	root.SetIn(o.In)
 	root.SetOut(o.Out)
 	root.SetErr(o.Err)
-	err := root.ExecuteContext(ctx)
-	if a.client != nil {
-		a.client.Close()
-	}
-	return a.finish(err)
+	return a.finish(root.ExecuteContext(ctx))
 }
 
 func isTerminal(v any) bool {

@@ -159,7 +159,6 @@ func (a *app) daemonRestartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer old.Close()
 			if leases, err := leasesOf(cmd.Context(), old); err == nil && leases > 0 {
 				a.say("this ends %d leases and the state of their instances", leases)
 			}

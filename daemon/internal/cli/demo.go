@@ -162,7 +162,6 @@ func (d *demo) title(text string) { d.show("\n" + text + "\n") }
 // run runs the program in a session, showing its calls.
 func (d *demo) run(ctx context.Context, session string) error {
 	c := d.place.client(session)
-	defer c.Close()
 	result, err := c.Exec(ctx, proto.ExecRequest{Code: demoProgram}, func(f proto.Frame) {
 		var call proto.CallEvent
 		if f.Type == "call" && json.Unmarshal(f.Data, &call) == nil && call.Status != "running" {
@@ -183,7 +182,6 @@ func (d *demo) run(ctx context.Context, session string) error {
 // leases shows who holds what.
 func (d *demo) leases(ctx context.Context) error {
 	c := d.place.client("")
-	defer c.Close()
 	leases, err := c.Leases(ctx)
 	if err != nil {
 		return err
@@ -199,7 +197,6 @@ func (d *demo) leases(ctx context.Context) error {
 // stop ends the demo's daemon, so that nothing is left.
 func (d *demo) stop() {
 	c := d.place.client("")
-	defer c.Close()
 	c.NoStart = true
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

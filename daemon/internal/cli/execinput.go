@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"tenon/daemon/internal/fault"
 )
@@ -41,7 +42,9 @@ func (o *execOptions) source() (code, name string, err error) {
 
 // mentionsInput is whether a program could read what is piped in: it names
 // input, or takes it as a parameter of its default export.
-var mentionsInput = regexp.MustCompile(`\binput\b|\bstdin\b|\bexport\s+default\b`)
+var mentionsInput = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\binput\b|\bstdin\b|\bexport\s+default\b`)
+})
 
 // inputValue reads the program's input: --input, or what is piped in when the
 // program mentions it. A program that does not never waits for a pipe that
@@ -59,7 +62,7 @@ func (o *execOptions) inputValue(code string) (json.RawMessage, error) {
 			return nil, fault.New(fault.UsageError, "standard input cannot be both program and input")
 		}
 		return nil, nil
-	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput.MatchString(code)):
+	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput().MatchString(code)):
 		return nil, nil
 	}
 	raw, err := io.ReadAll(o.app.In)

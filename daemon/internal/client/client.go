@@ -54,9 +54,8 @@ type Client struct {
 	// build; nil drops them.
 	Notice func(message string)
 
-	once      sync.Once
-	setupErr  error
-	transport *http.Transport
+	once     sync.Once
+	setupErr error
 
 	mu     sync.Mutex
 	daemon local.Stamp // of the last response
@@ -89,20 +88,8 @@ func (c *Client) setup() error {
 		if c.Socket == "" {
 			c.Socket = c.Paths.Socket
 		}
-		c.transport = &http.Transport{
-			DialContext:            c.dial,
-			DisableCompression:     true,
-			MaxResponseHeaderBytes: 1 << 20,
-		}
 	})
 	return c.setupErr
-}
-
-// Close gives idle connections back.
-func (c *Client) Close() {
-	if c.setup() == nil {
-		c.transport.CloseIdleConnections()
-	}
 }
 
 // dialError is a failure to connect: nothing was sent.
@@ -110,14 +97,6 @@ type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
-
-func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	conn, err := c.connect(ctx)
-	if err != nil {
-		return nil, &dialError{err}
-	}
-	return conn, nil
-}
 
 func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	if c.Dial != nil {

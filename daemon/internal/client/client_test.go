@@ -1,9 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -36,7 +38,6 @@ func daemon(t *testing.T, h http.HandlerFunc) *Client {
 		t.Fatal(err)
 	}
 	c := &Client{Paths: paths, NoStart: true}
-	t.Cleanup(c.Close)
 	if h == nil {
 		return c
 	}
@@ -207,5 +208,61 @@ func TestLinesOfAnyLengthAreRead(t *testing.T) {
 	})
 	if err != nil || len(got) != 2 || got[0] != long || got[1] != "last" {
 		t.Errorf("%d lines, %v", len(got), err)
+	}
+}
+
+// A refusal that comes before the whole request was read is still understood.
+func TestAnEarlyRefusalIsRead(t *testing.T) {
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		says(w, "1", "1.0.0")
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(413)
+		_ = json.NewEncoder(w).Encode(fault.New(fault.UsageError, "too large").Problem())
+	})
+	_, err := c.Call(context.Background(), proto.CallRequest{Server: "s", Tool: "t", Arguments: json.RawMessage(`"` + strings.Repeat("x", 8<<20) + `"`)}, nil)
+	if fault.KindOf(err) != fault.UsageError {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The end of the context breaks a request off before the answer and within it.
+func TestTheEndOfTheContextHangsUp(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(context.Background())
+		gone := make(chan struct{})
+		c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then a server watches for the hang-up
+			says(w, "1", "1.0.0")
+			if !first {
+				w.WriteHeader(200)
+				_ = http.NewResponseController(w).Flush()
+			}
+			cancel()
+			<-r.Context().Done()
+			close(gone)
+		})
+		if _, err := c.Exec(ctx, proto.ExecRequest{Code: "1"}, nil); fault.KindOf(err) != fault.Cancelled {
+			t.Errorf("got %v", err)
+		}
+		<-gone
+	}
+}
+
+func TestAnEndlessHeadIsNotRead(t *testing.T) {
+	server, conn := net.Pipe()
+	go func() {
+		defer server.Close()
+		_, _ = server.Read(make([]byte, 4096))
+		_, _ = server.Write([]byte("HTTP/1.1 200 OK\r\nX: "))
+		for {
+			if _, err := server.Write(bytes.Repeat([]byte("x"), 4096)); err != nil {
+				return
+			}
+		}
+	}()
+	c := &Client{Dial: func(context.Context) (net.Conn, error) { return conn, nil }, Socket: "x"}
+	_, err := c.Servers(context.Background())
+	if fault.KindOf(err) != fault.DaemonUnavailable || !strings.Contains(err.Error(), "too long") || len(err.Error()) > 500 {
+		t.Errorf("got %.500v", err)
 	}
 }

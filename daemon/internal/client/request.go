@@ -85,7 +85,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := c.transport.RoundTrip(req)
+	res, err := c.exchange(ctx, req)
 	if err != nil {
 		var dial *dialError
 		if errors.As(err, &dial) && ctx.Err() == nil {

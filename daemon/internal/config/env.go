@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // baseNames is the allow-list: the variables of a caller that servers, scripts
@@ -67,8 +68,10 @@ func Pick(environ []string, names []string) Env {
 	return out
 }
 
-var secretName = regexp.MustCompile(`(?i)token|secret|passw|passphrase|credential|api[-_]?key|private|auth|bearer|cookie|signature|(^|[-_])(key|pat|pwd|pin|sig)($|[-_])|[a-z]Key$`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)token|secret|passw|passphrase|credential|api[-_]?key|private|auth|bearer|cookie|signature|(^|[-_])(key|pat|pwd|pin|sig)($|[-_])|[a-z]Key$`)
+})
 
 // looksSecret reports whether a variable, header or parameter of this name
 // usually holds a secret.
-func looksSecret(name string) bool { return secretName.MatchString(name) }
+func looksSecret(name string) bool { return secretName().MatchString(name) }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxFileValue caps what {file:path} may bring in.
@@ -42,7 +43,9 @@ type missing struct{ what, hint string }
 
 func (m *missing) Error() string { return m.what }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
 // expand replaces the placeholders of s. sensitive says that every variable
 // used here is a secret, whatever its name.
@@ -135,7 +138,7 @@ func (x *expander) dollar(body string, sensitive bool) (string, error) {
 		return x.variable(name, sensitive)
 	}
 	name, fallback, hasDefault := strings.Cut(body, ":-")
-	if !variableName.MatchString(name) {
+	if !variableName().MatchString(name) {
 		return "", &missing{what: fmt.Sprintf("${%s} is not a placeholder", body), hint: "write $${ for a literal ${"}
 	}
 	if !hasDefault {

@@ -6,11 +6,14 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^yaml: line (\d+): (?s)(.*)$`)
+})
 
 // parseYAML reads one YAML document. Anchors and aliases work; merge keys
 // ("<<") and several documents in a file do not.
@@ -21,7 +24,7 @@ func parseYAML(doc []byte) (*node, error) {
 		if errors.Is(err, io.EOF) {
 			return &node{kind: objectNode, at: place{1, 1}}, nil
 		}
-		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 			line, _ := strconv.Atoi(m[1])
 			return nil, &placed{at: place{line, 1}, message: "not valid YAML: " + m[2]}
 		}

@@ -1,14 +1,18 @@
 package config
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"sort"
+	"sync"
 )
 
 // placeholderName finds every variable a text could ask for. It looks at the
 // text of whole files: a name too many costs nothing, one too few a server.
-var placeholderName = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-|\})|\{env:([^}\s"']+)\}`)
+var placeholderName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-|\})|\{env:([^}\s"']+)\}`)
+})
 
 // maxWanted bounds what a client sends along with its hello.
 const maxWanted = 256
@@ -69,7 +73,10 @@ func Wanted(dir, file string) []string {
 }
 
 func namesIn(doc []byte, names map[string]bool) {
-	for _, m := range placeholderName.FindAllSubmatch(doc, -1) {
+	if !bytes.Contains(doc, []byte("${")) && !bytes.Contains(doc, []byte("{env:")) {
+		return // most files: spares every command the pattern
+	}
+	for _, m := range placeholderName().FindAllSubmatch(doc, -1) {
 		for _, group := range m[1:] {
 			if len(group) > 0 {
 				names[string(group)] = true

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -56,7 +56,7 @@ func HelperMain(stdin io.Reader, stdout io.Writer) int {
 // watchMemory ends the process when a request makes it grow beyond helperMemory.
 // A limit of the kernel would do the same on Linux only.
 func watchMemory(busy <-chan bool) {
-	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	var stats runtime.MemStats
 	timer := time.NewTimer(helperWatch)
 	timer.Stop()
 	for {
@@ -72,8 +72,8 @@ func watchMemory(busy <-chan bool) {
 				timer.Stop()
 			}
 		case <-timer.C:
-			metrics.Read(sample)
-			if sample[0].Value.Uint64()-sample[1].Value.Uint64() > helperMemory {
+			runtime.ReadMemStats(&stats) // runtime/metrics would cost every start 0.7 ms
+			if stats.Sys-stats.HeapReleased > helperMemory {
 				os.Exit(exitMemory)
 			}
 			timer.Reset(helperWatch)

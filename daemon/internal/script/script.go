@@ -90,7 +90,7 @@ const maxFrames = 20
 func (p *Program) Frames(stack, file string) []Frame {
 	var out []Frame
 	for line := range strings.SplitSeq(stack, "\n") {
-		m := frameLine.FindStringSubmatch(line)
+		m := frameLine().FindStringSubmatch(line)
 		if m == nil || m[2] != file {
 			continue
 		}
@@ -114,4 +114,6 @@ func (p *Program) Frames(stack, file string) []Frame {
 	return out
 }
 
-var frameLine = regexp.MustCompile(`^\s*at (?:(.*?) \()?([^()]*):(\d+):(\d+)\)?\s*$`)
+var frameLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*at (?:(.*?) \()?([^()]*):(\d+):(\d+)\)?\s*$`)
+})

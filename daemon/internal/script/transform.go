@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,8 +39,12 @@ func options() esbuild.TransformOptions {
 }
 
 var (
-	moduleLine = regexp.MustCompile(`(?m)^[ \t]*(export|import)\b`)
-	moduleWord = regexp.MustCompile(`\b(export|import)\b`)
+	moduleLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*(export|import)\b`)
+	})
+	moduleWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(export|import)\b`)
+	})
 )
 
 // Transform compiles source in this process. esbuild recurses without a limit
@@ -53,9 +58,11 @@ func Transform(source string) (*Program, error) {
 	}
 	first, second := transformBody, transformModule
 	switch {
-	case moduleLine.MatchString(source):
+	case !strings.Contains(source, "import") && !strings.Contains(source, "export"):
+		return transformBody(source)
+	case moduleLine().MatchString(source):
 		first, second = second, first
-	case !moduleWord.MatchString(source):
+	case !moduleWord().MatchString(source):
 		return transformBody(source)
 	}
 	// The words may stand in a string or in import(): the other way is tried

@@ -115,11 +115,9 @@ func start(t *testing.T, settings map[string]any, change ...func(*Options)) *run
 
 // client speaks to the daemon, which is never started a second time.
 func (r *running) client(session string) *client.Client {
-	c := &client.Client{Paths: r.paths, NoStart: true, Identity: client.Identity{
+	return &client.Client{Paths: r.paths, NoStart: true, Identity: client.Identity{
 		Session: session, Dir: r.paths.Home, Env: config.BaseEnv(r.options.Environ),
 	}}
-	r.t.Cleanup(c.Close)
-	return c
 }
 
 // gone waits for the daemon to end by itself.

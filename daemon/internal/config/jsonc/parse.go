@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/tailscale/hujson"
 )
@@ -28,7 +29,9 @@ func (e *Error) Error() string {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-var parserPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): (?s)(.*)$`)
+var parserPlace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^hujson: line (\d+), column (\d+): (?s)(.*)$`)
+})
 
 // Parse reads a document without a byte order mark. Offsets in the result are
 // those of doc. The error is an *Error.
@@ -44,7 +47,7 @@ func Parse(doc []byte) (*hujson.Value, error) {
 	if value, err := hujson.Parse(append(doc[:len(doc):len(doc)], '\n')); err == nil {
 		return &value, nil
 	}
-	if m := parserPlace.FindStringSubmatch(err.Error()); m != nil {
+	if m := parserPlace().FindStringSubmatch(err.Error()); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		column, _ := strconv.Atoi(m[2])
 		return nil, &Error{Line: line, Column: column, Message: "not valid JSON: " + m[3]}

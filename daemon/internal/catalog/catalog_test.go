@@ -190,11 +190,11 @@ func TestInputIsCheckedInTheSchemasWords(t *testing.T) {
 		{`{"text":"x","color":null}`, "", ""},
 		{`{"text":"x","color":42}`, "", ""},
 		{`{"text":"x","color":"blue"}`, "/color", "value must be one of"},
-		{`{}`, "", "missing property 'text'"},
+		{`{}`, "", `missing properties: ["text"]`},
 		{`{"text":5}`, "/text", "got number, want string"},
 		{`{"text":"x","n":0}`, "/n", "minimum"},
 		{`{"text":"x","a/b":1}`, "/a~1b", "want string"},
-		{`{"text":"x","txt":"y"}`, "", "additional properties 'txt' not allowed"},
+		{`{"text":"x","txt":"y"}`, "", `additional properties ["txt"] not allowed`},
 		{`{"text":`, "", "not valid JSON"},
 	} {
 		bad, note := one.CheckInput([]byte(c.args))

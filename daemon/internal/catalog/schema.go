@@ -6,32 +6,36 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"tenon/daemon/internal/schema"
 )
 
 // lazySchema is one compiled schema, compiled at the first call of its tool.
 // A schema that cannot be compiled checks nothing; note says so.
 type lazySchema struct {
 	once   sync.Once
-	schema *schema.Schema
+	schema *checker
 	note   string
+}
+
+// Violation is what is wrong with a value: where, and in the schema's words.
+type Violation struct {
+	Pointer string // JSON pointer (RFC 6901); empty: the value itself
+	Message string // one line
 }
 
 // CheckInput checks a call's arguments (a JSON object) against the tool's input
 // schema. Note is a warning when the schema could not be used, so that nothing
 // was checked. The check needs no network and no file, and always ends.
-func (t *Tool) CheckInput(args []byte) (bad *schema.Violation, note string) {
+func (t *Tool) CheckInput(args []byte) (bad *Violation, note string) {
 	return check(&t.input, t.InputSchema, args, "input")
 }
 
 // CheckOutput is CheckInput for a result's structured content; a tool without
 // an output schema accepts everything.
-func (t *Tool) CheckOutput(value []byte) (bad *schema.Violation, note string) {
+func (t *Tool) CheckOutput(value []byte) (bad *Violation, note string) {
 	return check(&t.output, t.OutputSchema, value, "output")
 }
 
-func check(l *lazySchema, raw, value []byte, which string) (*schema.Violation, string) {
+func check(l *lazySchema, raw, value []byte, which string) (*Violation, string) {
 	if absent(raw) {
 		return nil, ""
 	}
@@ -40,14 +44,14 @@ func check(l *lazySchema, raw, value []byte, which string) (*schema.Violation, s
 	}
 	l.once.Do(func() {
 		var err error
-		if l.schema, err = schema.Compile(raw); err != nil {
+		if l.schema, err = compile(raw); err != nil {
 			l.note = unusable(err)
 		}
 	})
 	if l.schema == nil {
 		return nil, l.note
 	}
-	bad, err := l.schema.Check(value)
+	bad, err := l.schema.check(value)
 	if err != nil {
 		return nil, unusable(err)
 	}
@@ -71,7 +75,7 @@ func (t *Tool) Property(at string) string {
 	if name == "" {
 		return ""
 	}
-	name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	name = pointerUnescape.Replace(name)
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}

@@ -28,7 +28,7 @@ var rooms = [][]string{
 	{"pool"},
 	{"fakeserver", "upstream", "upstream/auth"},
 	{"history"},
-	{"config", "config/jsonc", "local", "proctree", "sandbox", "schema", "fault"},
+	{"config", "config/jsonc", "local", "proctree", "sandbox", "fault"},
 	{"proto"},
 }
 

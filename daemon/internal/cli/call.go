@@ -56,7 +56,7 @@ func callRun(ctx context.Context, o *callOptions) error {
 		return err
 	}
 	var asked func(proto.Ask)
-	if c.Identity.Interactive && !o.app.flags.json {
+	if c.Identity.Interactive {
 		asks := make(chan proto.Ask, maxAsks)
 		defer close(asks)
 		go o.app.prompt(ctx, c, asks)

@@ -235,7 +235,7 @@ func (v *execView) follow(ctx context.Context, req proto.ExecRequest) (*proto.Ru
 	started := make(chan string, 1)
 	v.asks = make(chan proto.Ask, maxAsks)
 	defer close(v.asks)
-	if v.client.Identity.Interactive && !v.stream && !v.app.flags.json {
+	if v.client.Identity.Interactive {
 		go v.app.prompt(conn, v.client, v.asks)
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -265,7 +265,9 @@ func (v *execView) frame(f proto.Frame) {
 		if raw, err := marshal(f); err == nil {
 			_ = v.app.write(append(raw, '\n')) // a closed pipe ends the process
 		}
-		return
+		if f.Type != "ask" {
+			return
+		}
 	}
 	switch f.Type {
 	case "log":

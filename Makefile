@@ -17,6 +17,8 @@ VERSION  ?= 0.1.0-devel
 COMMIT   := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X tenon/daemon/internal/local.version=$(VERSION) -X tenon/daemon/internal/local.commit=$(COMMIT)
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+# Without cgo the binary is static, and starts without a dynamic loader.
+BUILD    := CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ENGINE   := daemon/internal/engine/embedded
 BUNDLE   := daemon/internal/cli/opencode/bundle/opencode-v1.js
@@ -25,7 +27,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle/opencode-v1.js
 .DEFAULT_GOAL := build
 
 build: generate plugins
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
+	$(BUILD)
 
 # The engine's Go source is made from a pinned npm package and never committed;
 # the generator itself decides whether anything is stale.
@@ -43,7 +45,7 @@ node_modules/.tenon-installed: package.json package-lock.json
 
 # Needs Go and npm (for the engine's pinned source) only: no plugin, no config.
 demo: generate
-	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/tenon ./daemon/cmd/tenon
+	@$(BUILD)
 	@bin/tenon demo
 
 test: build

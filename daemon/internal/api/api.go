@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/peer"
@@ -126,6 +127,9 @@ type Options struct {
 	Services
 	Gate *Gate        // closed when the daemon drains; nil: never
 	Log  *slog.Logger // nil: discarded
+	// PeerLimit is how long a body may take to arrive, and how long a peer may
+	// read nothing of its answer; 0: DefaultPeerLimit.
+	PeerLimit time.Duration
 }
 
 // Server is the HTTP side of the daemon. It is safe for concurrent use.
@@ -141,6 +145,9 @@ func New(o Options) *Server {
 	}
 	if o.Gate == nil {
 		o.Gate = NewGate()
+	}
+	if o.PeerLimit <= 0 {
+		o.PeerLimit = DefaultPeerLimit
 	}
 	if o.Events == nil {
 		o.Events = NewHub(0)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -55,7 +56,15 @@ func (s *Server) handle(route Route) http.Handler {
 				defer leave()
 			}
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		if r.ContentLength > limit {
+			s.fail(w, r, tooLarge(limit))
+			return
+		}
+		if route.Path != bridgePath { // whose connection is not HTTP's any more
+			b := bound(w, r.Body, s.o.PeerLimit)
+			r.Body = http.MaxBytesReader(w, b, limit)
+			w = b
+		}
 		r = r.WithContext(peer.WithCaller(r.Context(), caller))
 		if err := route.serve(s, w, r, caller); err != nil {
 			s.fail(w, r, err)
@@ -141,14 +150,20 @@ func answer(w http.ResponseWriter, v any) error {
 	return nil
 }
 
+func tooLarge(limit int64) *fault.Error {
+	return fault.New(fault.UsageError, "the request has more than %d bytes", limit)
+}
+
 // decode reads the one JSON object of a request. Unknown and missing fields
 // are named.
 func decode(r *http.Request, v any) error {
 	raw, err := io.ReadAll(r.Body)
-	var tooLarge *http.MaxBytesError
+	var over *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
-		return fault.New(fault.UsageError, "the request has more than %d bytes", tooLarge.Limit)
+	case errors.As(err, &over):
+		return tooLarge(over.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.New(fault.UsageError, "the request's body did not arrive in time")
 	case err != nil:
 		return fault.New(fault.UsageError, "cannot read the request: %w", err)
 	}

@@ -30,9 +30,10 @@ build: generate plugins
 	$(BUILD)
 
 # The engine's Go source is made from a pinned npm package and never committed;
-# the generator itself decides whether anything is stale.
+# the generator itself decides whether anything is stale. Without cgo as well, so
+# that a first build compiles the standard library once.
 generate:
-	@$(GO) generate ./$(ENGINE)
+	@CGO_ENABLED=0 $(GO) generate ./$(ENGINE)
 
 # One file for the plugin, and the copy of it that the binary carries.
 plugins: node_modules/.tenon-installed

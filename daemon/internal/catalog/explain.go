@@ -53,65 +53,76 @@ type explainer struct {
 	until time.Time
 }
 
-// refusal is what the schema at a path has against a value, if anything and if
-// there is time left to ask.
-func (e *explainer) refusal(path string, v any) error {
+// refusal is what the schema at a path has against a value, if anything; late
+// is that there was no time left to ask.
+func (e *explainer) refusal(path string, v any) (refused error, late bool) {
 	if time.Now().After(e.until) {
-		return nil
+		return nil, true
 	}
 	r, ok := e.known[path]
 	if !ok {
 		var err error
 		if r, err = e.resolve(path); err != nil {
-			return nil
+			return nil, true
 		}
 		e.known[path] = r
 	}
-	return r.Validate(v)
+	return r.Validate(v), false
 }
 
 // explain follows a refusal of v to the part that it is about.
 func (e *explainer) explain(err error, v any) Violation {
-	trail, leaf := e.trail(err)
-	for i := range len(trail) - 1 {
+	trail, errs := e.trail(err)
+	last := len(trail) - 1
+	for i := range last {
 		outer := &e.nodes[trail[i]]
 		for _, p := range outer.parts {
 			if p.node != trail[i+1] || p.kind == same || p.kind == aside {
 				continue
 			}
 			if p.node != outer.ref { // else it went one of two ways
-				for _, child := range e.concerned(outer, p, v) {
-					if err := e.refusal(child.path, child.value); err != nil {
-						bad := e.explain(err, child.value)
-						bad.Pointer = "/" + pointerEscape.Replace(child.key) + bad.Pointer
-						return bad
-					}
+				if at, err := e.culprit(e.concerned(outer, p, v), errs[i+1]); at != nil {
+					bad := e.explain(err, at.value)
+					bad.Pointer = "/" + pointerEscape.Replace(at.key) + bad.Pointer
+					return bad
 				}
 			}
 			return Violation{Message: clip("a part of it does not match " + p.step[1:])}
 		}
 	}
-	last := &e.nodes[trail[len(trail)-1]]
+	leaf, schema := errors.Unwrap(errs[last]).Error(), &e.nodes[trail[last]]
 	if strings.HasPrefix(leaf, "anyOf:") || strings.HasPrefix(leaf, "oneOf: did not") {
-		return e.alternatives(last, leaf[:5], v)
+		return e.alternatives(schema, leaf[:5], v)
 	}
-	return Violation{Message: clip(complaint(leaf, last.schema, v))}
+	return Violation{Message: clip(complaint(leaf, schema.schema, v))}
 }
 
-// trail takes the validator's error apart: the schemas from the outside in, and
-// the last one's words. What it says of the value is never looked through.
-func (e *explainer) trail(err error) (nodes []int, leaf string) {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return nodes, err.Error()
+// culprit is the first part that is refused, and why. When it is none of the
+// others it is the last one: that it was refused, with err, is known.
+func (e *explainer) culprit(parts []child, err error) (*child, error) {
+	for i := range parts {
+		if i == len(parts)-1 {
+			return &parts[i], err
 		}
+		if refused, late := e.refusal(parts[i].path, parts[i].value); refused != nil {
+			return &parts[i], refused
+		} else if late {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// trail takes the validator's error apart: the schemas from the outside in, each
+// with what it reported. What that says of the value is never looked through.
+func (e *explainer) trail(err error) (nodes []int, errs []error) {
+	for inner := errors.Unwrap(err); inner != nil; err, inner = inner, errors.Unwrap(inner) {
 		head := strings.TrimSuffix(err.Error(), ": "+inner.Error())
 		if path, ok := strings.CutPrefix(head, "validating "+holder); ok {
-			nodes = append(nodes, e.at[path])
+			nodes, errs = append(nodes, e.at[path]), append(errs, err)
 		}
-		err = inner
 	}
+	return nodes, errs
 }
 
 // child is a part of a value, with the schema that it is held against.
@@ -122,7 +133,8 @@ type child struct {
 }
 
 // concerned lists what p may have been applied to when it refused. Properties
-// are looked at in another order each time: any up to p's may be told instead.
+// are looked at in another order each time: those before p's are to be told
+// instead, if they are refused as well.
 func (e *explainer) concerned(n *subschema, p part, v any) (out []child) {
 	keyword, name, _ := strings.Cut(p.step[1:], "/")
 	object, _ := v.(map[string]any)
@@ -133,6 +145,9 @@ func (e *explainer) concerned(n *subschema, p part, v any) (out []child) {
 			key := pointerUnescape.Replace(strings.TrimPrefix(other.step, "/properties/"))
 			if value, ok := object[key]; ok && other.kind == property {
 				out = append(out, child{key, value, n.path + other.step})
+			}
+			if other.step == p.step {
+				break
 			}
 		}
 	case "patternProperties", "additionalProperties":
@@ -170,8 +185,11 @@ func matches(pattern, s string) bool {
 func (e *explainer) alternatives(n *subschema, keyword string, v any) Violation {
 	var meant, all []Violation
 	for _, p := range n.parts {
-		if err := e.refusal(n.path+p.step, v); err != nil && strings.HasPrefix(p.step, "/"+keyword+"/") {
-			bad := e.explain(err, v)
+		if !strings.HasPrefix(p.step, "/"+keyword+"/") {
+			continue
+		}
+		if refused, _ := e.refusal(n.path+p.step, v); refused != nil {
+			bad := e.explain(refused, v)
 			all = append(all, bad)
 			if bad.Pointer != "" || !strings.HasPrefix(bad.Message, "got ") {
 				meant = append(meant, bad)

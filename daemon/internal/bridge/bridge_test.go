@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -45,6 +46,15 @@ func TestNothingIsServedBeforeHello(t *testing.T) {
 	}
 	if err := take(t, p.closed); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
 		t.Errorf("not closed: %v", err)
+	}
+}
+
+func TestAFirstFrameThatIsNoMessageIsNamed(t *testing.T) {
+	p := newBench(t).dial()
+	p.raw("hello?")
+	var closed websocket.CloseError
+	if err := take(t, p.closed); !errors.As(err, &closed) || closed.Code != websocket.StatusPolicyViolation || !strings.Contains(closed.Reason, "not understood") {
+		t.Errorf("closed with %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/coder/websocket"
@@ -19,6 +20,10 @@ func (c *conn) hello() error {
 		fault.New(fault.UsageError, "no %s within %s", proto.MethodHello, helloTimeout))
 	defer cancel()
 	m, err := c.receive(ctx)
+	var bad *proto.FieldError
+	if errors.As(err, &bad) {
+		err = fault.New(fault.UsageError, "message not understood: %v", bad)
+	}
 	if err == nil && m.Method != proto.MethodHello {
 		err = fault.New(fault.UsageError, "the first message must be %s, not %q", proto.MethodHello, m.Method)
 	}

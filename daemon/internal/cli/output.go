@@ -3,11 +3,13 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"unicode"
 
@@ -88,11 +90,19 @@ func marshal(v any) ([]byte, error) {
 // write puts result bytes on standard output. A reader that has gone away is
 // the reader's choice and no failure of ours.
 func (a *app) write(p []byte) error {
-	_, err := a.Out.Write(p)
-	if err != nil {
-		return fault.New(fault.Cancelled, "standard output is closed: %w", err)
+	if _, err := a.Out.Write(p); err != nil {
+		return unwritten(err)
 	}
 	return nil
+}
+
+// unwritten is why a result did not get out: a reader that has gone away, or a
+// disk that is full.
+func unwritten(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
+		return fault.New(fault.Cancelled, "standard output is closed: %w", err)
+	}
+	return fault.New(fault.InternalError, "standard output cannot be written: %s", err)
 }
 
 // value prints a result: a string as it is, anything else as JSON. On a
@@ -203,11 +213,26 @@ func dash(s string) string {
 	return s
 }
 
+// noting tells a writer's failure from that of the reader it is copied from.
+type noting struct {
+	io.Writer
+	err error
+}
+
+func (n *noting) Write(p []byte) (int, error) {
+	w, err := n.Writer.Write(p)
+	n.err = err
+	return w, err
+}
+
 // copyOut streams bytes to standard output; on a terminal they are cleaned.
 func (a *app) copyOut(r io.Reader) error {
 	if !a.outTerminal {
-		if _, err := io.Copy(a.Out, r); err != nil {
-			return fault.New(fault.Cancelled, "standard output is closed: %w", err)
+		out := &noting{Writer: a.Out}
+		if _, err := io.Copy(out, r); out.err != nil {
+			return unwritten(out.err)
+		} else if err != nil {
+			return fault.New(fault.DaemonUnavailable, "the daemon went away during the answer: %w", err)
 		}
 		return nil
 	}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tenon/daemon/internal/fault"
+)
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+
+// Only a reader that has gone away is a cancel; a script must see a full disk
+// as a failure.
+func TestAResultThatCannotBeWrittenSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		kind fault.Kind
+	}{
+		{syscall.EPIPE, fault.Cancelled},
+		{io.ErrClosedPipe, fault.Cancelled},
+		{syscall.ENOSPC, fault.InternalError},
+	} {
+		a := &app{Options: Options{Out: failing{c.err}}}
+		for name, err := range map[string]error{"write": a.write([]byte("x")), "copy": a.copyOut(strings.NewReader("x"))} {
+			if fault.KindOf(err) != c.kind || !strings.Contains(fault.From(err).Message, c.err.Error()) {
+				t.Errorf("%s, %v: got %v", name, c.err, err)
+			}
+		}
+	}
+	a := &app{Options: Options{Out: io.Discard}}
+	if err := a.copyOut(failing{errors.New("reset")}); fault.KindOf(err) != fault.DaemonUnavailable {
+		t.Errorf("a lost daemon: got %v", err)
+	}
+}

@@ -197,7 +197,7 @@ func (d *doctor) double(srv proto.Server, s proto.Status) {
 	}
 	for _, b := range s.Bridges {
 		if strings.HasPrefix(b.Host, "opencode") {
-			d.say("note", "server", "set \"enabled\": false in opencode's own entry once tenon has its own", "%s runs in opencode (%s) and in tenon", srv.Name, b.Directory)
+			d.say("note", "server", "tenon init --import opencode --disable-host-copies moves it", "%s runs in opencode (%s) and in tenon", srv.Name, b.Directory)
 			return
 		}
 	}

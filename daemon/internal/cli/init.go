@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,8 +20,9 @@ import (
 var importable = []string{"opencode", "claude", "cursor", "vscode"}
 
 type initOptions struct {
-	app   *app
-	hosts []string
+	app     *app
+	hosts   []string
+	disable bool // opencode's own copies
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -32,22 +32,28 @@ func (a *app) initCommand() *cobra.Command {
 		Short: "Write a configuration, with the servers of other programs if you like",
 		Long: "Writes the user's configuration if there is none. With --import the servers of other\n" +
 			"programs are read from their own files, now and whenever those change. Browser\n" +
-			"servers found there get an entry of their own with scope session: one browser a session.",
+			"servers found there get an entry of their own with scope session: one browser a session.\n\n" +
+			"What opencode starts itself would run twice. On a terminal it is offered to move those\n" +
+			"servers: tenon gets entries of its own, opencode's get \"enabled\": false, which\n" +
+			"tenon opencode uninstall undoes.",
 		Example: "  tenon init --import opencode,claude",
 		Args:    args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return initRun(cmd.Context(), o) },
 	}
 	c.Flags().StringSliceVar(&o.hosts, "import", nil, "`hosts` whose servers to read: "+strings.Join(importable, ", "))
+	c.Flags().BoolVar(&o.disable, "disable-host-copies", false, "with --import opencode: move the servers out of opencode, without asking")
 	return c
 }
 
 // initDocument is the --json form.
 type initDocument struct {
-	Config  string   `json:"config"`
-	Created bool     `json:"created"`
-	Changed bool     `json:"changed"`
-	Servers []string `json:"servers"`
-	Session []string `json:"session"` // browser servers that were given scope session
+	Config   string   `json:"config"`
+	Created  bool     `json:"created"`
+	Changed  bool     `json:"changed"`
+	Servers  []string `json:"servers"`
+	Session  []string `json:"session"`  // browser servers that were given scope session
+	Twice    []string `json:"twice"`    // servers that opencode starts as well
+	Disabled []string `json:"disabled"` // those that it started until now
 }
 
 // starter is the file for somebody who has none.
@@ -62,14 +68,17 @@ const starter = `{
 }
 `
 
-func initRun(_ context.Context, o *initOptions) error {
+func initRun(ctx context.Context, o *initOptions) error {
 	for _, h := range o.hosts {
 		if !slices.Contains(importable, h) {
 			return fault.New(fault.UsageError, "tenon cannot import from %q", h).
 				WithHint("it can from %s", strings.Join(importable, ", "))
 		}
 	}
-	doc := initDocument{Config: o.app.userConfig(), Servers: []string{}, Session: []string{}}
+	if o.disable && !slices.Contains(o.hosts, "opencode") {
+		return fault.New(fault.UsageError, "--disable-host-copies goes with --import opencode")
+	}
+	doc := initDocument{Config: o.app.userConfig(), Servers: []string{}, Session: []string{}, Twice: []string{}, Disabled: []string{}}
 	if !exists(doc.Config) {
 		if err := os.MkdirAll(filepath.Dir(doc.Config), 0o700); err != nil {
 			return fault.New(fault.ConfigError, "cannot make %s: %w", filepath.Dir(doc.Config), err)
@@ -93,7 +102,15 @@ func initRun(_ context.Context, o *initOptions) error {
 			return err
 		}
 	}
-	doc.Changed = doc.Created || changed || len(doc.Session) > 0
+	if len(doc.Session) > 0 {
+		if view, err = o.view(); err != nil {
+			return err
+		}
+	}
+	if err := o.switchOffCopies(ctx, &doc, view); err != nil {
+		return err
+	}
+	doc.Changed = doc.Created || changed || len(doc.Session)+len(doc.Disabled) > 0
 	return o.report(doc)
 }
 
@@ -169,19 +186,10 @@ func (o *initOptions) giveBrowsersASession(file string, view *config.View) ([]st
 			if s.Origin.Format == config.FormatTenon || s.Origin.File == file || s.Untrusted || s.Scope != config.Shared || !drivesBrowser(s) {
 				continue
 			}
-			entry := map[string]any{"command": s.Command, "scope": config.Session}
-			if len(s.Env) > 0 {
-				entry["env"] = s.Env
-			}
-			raw, err := json.Marshal(entry)
-			if err != nil {
-				return nil, err
-			}
-			var plain any
-			if err := json.Unmarshal(raw, &plain); err != nil {
-				return nil, err
-			}
-			if text, err = jsonc.Set(text, []string{"servers", name}, plain); err != nil {
+			entry := ownEntry(s)
+			entry["scope"] = string(config.Session)
+			var err error
+			if text, err = jsonc.Set(text, []string{"servers", name}, entry); err != nil {
 				return nil, err
 			}
 			given = append(given, name)
@@ -214,8 +222,12 @@ func (o *initOptions) report(doc initDocument) error {
 	if err := a.text(fmt.Sprintf("servers here: %s", strings.Join(doc.Servers, ", "))); err != nil {
 		return err
 	}
-	if len(o.hosts) > 0 {
-		a.say("a server that its host also starts runs twice: set \"enabled\": false in the host's entry once tenon has its own (doctor names them)")
+	if len(doc.Disabled) > 0 {
+		a.say("opencode no longer starts them, from its next start on: %s (tenon opencode uninstall undoes that)", strings.Join(doc.Disabled, ", "))
+	}
+	if len(doc.Twice) > 0 {
+		a.say("opencode starts these as well, so they run twice: %s", strings.Join(doc.Twice, ", "))
+		a.say("hint: tenon init --import opencode --disable-host-copies gives tenon its own entries and disables opencode's")
 	}
 	return nil
 }

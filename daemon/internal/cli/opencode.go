@@ -30,7 +30,7 @@ func (a *app) opencodeCommand() *cobra.Command {
 	return group("opencode", "Install tenon's plugin into opencode, or take it out",
 		command("install", "Add the plugin to opencode's configuration", opencodeInstall),
 		command("status", "Show what is installed", opencodeStatus),
-		command("uninstall", "Take the plugin out again", opencodeUninstall))
+		command("uninstall", "Take the plugin out again, and undo what init disabled there", opencodeUninstall))
 }
 
 // target is where this invocation installs.
@@ -134,9 +134,22 @@ func opencodeUninstall(ctx context.Context, o *opencodeOptions) error {
 	if err := o.app.mayInstall(ctx); err != nil {
 		return err
 	}
+	var back []opencode.Copy
+	if !o.project {
+		p, err := o.app.paths()
+		if err != nil {
+			return err
+		}
+		if back, err = switchedOff(p).Undo(); err != nil {
+			return err
+		}
+	}
 	r, err := t.Uninstall()
 	if err != nil {
 		return err
+	}
+	for _, c := range back {
+		r.Changed, r.Enabled = true, append(r.Enabled, c.Name)
 	}
 	if !o.project { // a project's entry may be one of several that name the file
 		gone, err := t.RemovePlugin()
@@ -153,5 +166,8 @@ func opencodeUninstall(ctx context.Context, o *opencodeOptions) error {
 		return nil
 	}
 	o.app.say("uninstalled from %s", r.Config)
+	if len(r.Enabled) > 0 {
+		o.app.say("opencode starts these itself again: %s", strings.Join(r.Enabled, ", "))
+	}
 	return nil
 }

@@ -41,6 +41,8 @@ type Result struct {
 	Plugin  string `json:"plugin"`
 	Changed bool   `json:"changed"`
 	Backup  string `json:"backup,omitempty"` // of the configuration, when it was changed
+	// Enabled are the servers that an uninstall gave back to opencode.
+	Enabled []string `json:"enabled,omitempty"`
 }
 
 // Install writes the plugin's file and adds its one entry. Doing it again

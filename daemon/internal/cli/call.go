@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -89,9 +88,9 @@ func (o *callOptions) arguments(ctx context.Context) (json.RawMessage, error) {
 	if len(o.args) == 1 {
 		switch text := strings.TrimSpace(o.args[0]); {
 		case text == "-":
-			raw, err := io.ReadAll(o.app.In)
+			raw, err := o.app.readInput(ctx, "the arguments as a JSON object")
 			if err != nil {
-				return nil, fault.New(fault.UsageError, "cannot read standard input: %w", err)
+				return nil, err
 			}
 			return object("standard input", raw)
 		case strings.HasPrefix(text, "{"), !strings.Contains(text, "="):

@@ -104,7 +104,13 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.flags.noAutostart, "no-autostart", false, "do not start a daemon when none is running")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "only results and failures")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say more on standard error")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// "tenon exce -e 1": the wrong word is the command, not the flag.
+		if word := firstWord(root, a.Args); cmd == root && word != "" {
+			return unknownCommand(root, word)
+		}
+		return flagError(cmd, err)
+	})
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "see", Title: "See who holds what:"},
 		&cobra.Group{ID: "setup", Title: "Set up:"}, &cobra.Group{ID: "help", Title: "Help:"})
 	add := func(group string, commands ...*cobra.Command) {
@@ -127,18 +133,44 @@ func (a *app) root() *cobra.Command {
 			return target.Help()
 		}}
 	root.SetHelpCommand(help)
+
 	return root
 }
 
-// unknownCommand names the nearest command.
+// firstWord is the first argument that is neither a flag nor a flag's value.
+func firstWord(root *cobra.Command, args []string) string {
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "--")
+		f := root.PersistentFlags().Lookup(name)
+		switch {
+		case isFlag && f != nil && f.NoOptDefVal == "":
+			i++ // its value
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
+}
+
+// unknownCommand names the commands of that name further down, else the
+// nearest one.
 func unknownCommand(parent *cobra.Command, name string) error {
-	var names []string
+	var names, below []string
 	for _, c := range parent.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
+		if c.Hidden {
+			continue
+		}
+		names = append(names, c.Name())
+		for _, child := range c.Commands() {
+			if child.Name() == name {
+				below = append(below, child.CommandPath())
+			}
 		}
 	}
 	e := fault.New(fault.UsageError, "unknown command %q", strings.TrimSpace(parent.CommandPath()+" "+name))
+	if len(below) > 0 {
+		return e.WithHint("did you mean: %s", strings.Join(below, ", or "))
+	}
 	if near := catalog.Nearest(name, names, 1); len(near) == 1 {
 		return e.WithHint("did you mean: %s %s", parent.CommandPath(), near[0])
 	}
@@ -161,6 +193,9 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 // flagError names the nearest flag.
 func flagError(cmd *cobra.Command, err error) error {
 	e := fault.New(fault.UsageError, "%w", err).WithHint("%s --help lists the flags", cmd.CommandPath())
+	if strings.Contains(err.Error(), "duration") {
+		return e.WithHint("a duration has a unit: 500ms, 5s, 2m")
+	}
 	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
 	if !ok {
 		return e
@@ -177,7 +212,7 @@ func flagError(cmd *cobra.Command, err error) error {
 func args(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, got []string) error {
 		if len(got) < low {
-			return fault.New(fault.UsageError, "%s: too few arguments", cmd.CommandPath()).WithHint("usage: %s", cmd.UseLine())
+			return fault.New(fault.UsageError, "%s: %s is missing", cmd.CommandPath(), strings.Fields(cmd.Use)[1+len(got)]).WithHint("usage: %s", cmd.UseLine())
 		}
 		if high >= 0 && len(got) > high {
 			return fault.New(fault.UsageError, "%s: unexpected argument %q", cmd.CommandPath(), got[high]).WithHint("usage: %s", cmd.UseLine())

@@ -39,11 +39,17 @@ func TestMistakesOnTheCommandLineAreNamedWithTheNearestRightWord(t *testing.T) {
 		want string
 	}{
 		{[]string{"exce"}, "tenon exec"},
+		{[]string{"exce", "-e", "1"}, "tenon exec"},
+		{[]string{"show", "x"}, "did you mean: tenon runs show"},
+		{[]string{"status"}, "tenon daemon status, or tenon opencode status"},
 		{[]string{"daemon", "stpo"}, "tenon daemon stop"},
 		{[]string{"runs", "lst"}, "tenon runs list"},
 		{[]string{"exec", "--tiemout", "3s"}, "--timeout"},
 		{[]string{"exec", "--timeout", "soon"}, "soon"},
+		{[]string{"exec", "--timeout", "5", "-e", "1"}, "a duration has a unit"},
+		{[]string{"call", "fake"}, "TOOL is missing"},
 		{[]string{"call", "fake"}, "SERVER TOOL"},
+		{[]string{"trust", "no-such-directory"}, "no-such-directory"},
 		{[]string{"release"}, "release ID"},
 		{[]string{"exec", "-e", "1", "file.ts"}, "after --"},
 		{[]string{"call", "fake", "echo", "text"}, "key=value"},
@@ -164,12 +170,12 @@ func TestStandardInputIsReadOnlyByProgramsThatMentionIt(t *testing.T) {
 		return r // nobody writes: reading it would hang
 	}
 	o := &execOptions{app: &app{Options: Options{In: pipe()}}, codeGiven: true}
-	if got, err := o.inputValue("await fake.echo({text: 'no mention of it'})"); got != nil || err != nil {
+	if got, err := o.inputValue(context.Background(), "await fake.echo({text: 'no mention of it'})"); got != nil || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}
 	for text, want := range map[string]string{`{"a":1}`: `{"a":1}`, "plain": `"plain"`, "": ""} {
 		o.app.In = strings.NewReader(text)
-		if got, err := o.inputValue("input.a"); string(got) != want || err != nil {
+		if got, err := o.inputValue(context.Background(), "input.a"); string(got) != want || err != nil {
 			t.Errorf("%q became %s, %v", text, got, err)
 		}
 	}
@@ -190,7 +196,7 @@ func TestAProgramComesFromWhereItIsGiven(t *testing.T) {
 		{execOptions{}, "from stdin"},
 	} {
 		c.o.app = &app{Options: Options{In: strings.NewReader("from stdin")}}
-		got, _, err := c.o.source()
+		got, _, err := c.o.source(context.Background())
 		if err != nil || got != c.want {
 			t.Errorf("got %q, %v", got, err)
 		}

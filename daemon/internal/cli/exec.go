@@ -89,7 +89,7 @@ func (o *execOptions) words(cmd *cobra.Command, words []string) error {
 }
 
 func execRun(ctx context.Context, o *execOptions) error {
-	req, err := o.request()
+	req, err := o.request(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func execRun(ctx context.Context, o *execOptions) error {
 }
 
 // request reads code, input and limits.
-func (o *execOptions) request() (proto.ExecRequest, error) {
+func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 	req := proto.ExecRequest{
 		Args: o.args, Engine: o.engine, Cwd: o.app.abs(o.cwd),
 		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls,
@@ -122,10 +122,10 @@ func (o *execOptions) request() (proto.ExecRequest, error) {
 	if req.MemoryBytes, err = size("--memory", o.memory); err != nil {
 		return req, err
 	}
-	if req.Code, req.Name, err = o.source(); err != nil {
+	if req.Code, req.Name, err = o.source(ctx); err != nil {
 		return req, err
 	}
-	req.Input, err = o.inputValue(req.Code)
+	req.Input, err = o.inputValue(ctx, req.Code)
 	return req, err
 }
 

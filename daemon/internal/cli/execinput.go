@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ import (
 const maxSource = 16 << 20
 
 // source reads the program: -e, FILE, or standard input.
-func (o *execOptions) source() (code, name string, err error) {
+func (o *execOptions) source(ctx context.Context) (code, name string, err error) {
 	switch {
 	case o.codeGiven:
 		return o.code, "", nil
@@ -29,9 +30,9 @@ func (o *execOptions) source() (code, name string, err error) {
 		return "", "", fault.New(fault.UsageError, "no program: give -e CODE or a FILE").
 			WithHint("tenon exec -e '1 + 1'; or - to type one, ended with Ctrl-D")
 	}
-	raw, err := io.ReadAll(io.LimitReader(o.app.In, maxSource+1))
+	raw, err := o.app.readInput(ctx, "the program")
 	if err != nil {
-		return "", "", fault.New(fault.UsageError, "cannot read the program from standard input: %w", err)
+		return "", "", err
 	}
 	if len(raw) > maxSource {
 		return "", "", fault.New(fault.UsageError, "the program has more than %d bytes", maxSource)
@@ -49,7 +50,7 @@ var mentionsInput = sync.OnceValue(func() *regexp.Regexp {
 // inputValue reads the program's input: --input, or what is piped in when the
 // program mentions it. A program that does not never waits for a pipe that
 // nobody closes, which is what an agent's shell tool often leaves open.
-func (o *execOptions) inputValue(code string) (json.RawMessage, error) {
+func (o *execOptions) inputValue(ctx context.Context, code string) (json.RawMessage, error) {
 	switch {
 	case o.inputGiven && o.input != "-":
 		if !json.Valid([]byte(o.input)) {
@@ -65,9 +66,9 @@ func (o *execOptions) inputValue(code string) (json.RawMessage, error) {
 	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput().MatchString(code)):
 		return nil, nil
 	}
-	raw, err := io.ReadAll(o.app.In)
+	raw, err := o.app.readInput(ctx, "the input")
 	if err != nil {
-		return nil, fault.New(fault.UsageError, "cannot read standard input: %w", err)
+		return nil, err
 	}
 	switch {
 	case len(raw) == 0:

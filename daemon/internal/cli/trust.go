@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,9 @@ func (a *app) trustCommand() *cobra.Command {
 			o.dir = a.Cwd
 			if len(words) == 1 {
 				o.dir = a.abs(words[0])
+			}
+			if st, err := os.Stat(o.dir); err != nil || !st.IsDir() {
+				return fault.New(fault.UsageError, "there is no directory %s", o.dir)
 			}
 			if o.config {
 				return trustConfig(cmd.Context(), o)

@@ -158,5 +158,6 @@ func settle(ctx context.Context, a *app, c *client.Client, id string, r proto.Ap
 	if err := c.Answer(ctx, id, r); err != nil {
 		return interrupted(ctx, err)
 	}
-	return a.done(id+": "+r.Decision, map[string]any{"id": id, "decision": r.Decision})
+	said := map[string]string{"approve": "approved", "always": "approved, and from now on without asking", "deny": "denied"}
+	return a.done(id+": "+said[r.Decision], map[string]any{"id": id, "decision": r.Decision})
 }

@@ -133,7 +133,7 @@ func (a *app) root() *cobra.Command {
 			return target.Help()
 		}}
 	root.SetHelpCommand(help)
-
+	a.completeWith(root)
 	return root
 }
 

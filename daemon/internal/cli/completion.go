@@ -1,12 +1,34 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenon/daemon/internal/client"
+)
+
+// bashWords stands in for the two functions of the package bash-completion
+// that the script calls, where that is not installed.
+const bashWords = `
+if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    _get_comp_words_by_ref() {
+        cword=$COMP_CWORD words=("${COMP_WORDS[@]}")
+        cur=${words[cword]} prev=${words[cword-1]}
+    }
+fi
+if ! declare -F __ltrim_colon_completions >/dev/null; then
+    __ltrim_colon_completions() { :; }
+fi
+`
 
 func (a *app) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:       "completion SHELL",
 		Short:     "Print a completion script for bash, zsh, fish or powershell",
+		Long:      "Prints a completion script. Servers, tools and ids are completed too while the\ndaemon runs; it is not started for that.",
 		Example:   "  source <(tenon completion bash)",
 		ValidArgs: shells,
 		Args:      cobra.MatchAll(args(1, 1), cobra.OnlyValidArgs),
@@ -14,7 +36,10 @@ func (a *app) completionCommand() *cobra.Command {
 			root := cmd.Root()
 			switch words[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.Out, true)
+				if err := root.GenBashCompletionV2(a.Out, true); err != nil {
+					return err
+				}
+				return a.text(bashWords)
 			case "zsh":
 				return root.GenZshCompletion(a.Out)
 			case "fish":
@@ -23,5 +48,105 @@ func (a *app) completionCommand() *cobra.Command {
 				return root.GenPowerShellCompletionWithDesc(a.Out)
 			}
 		},
+	}
+}
+
+// completeLimit is how long a press of Tab may take.
+const completeLimit = time.Second
+
+// lister gives what may stand where the cursor is.
+type lister func(ctx context.Context, c *client.Client, before []string) ([]string, error)
+
+// completeWith gives every command what its words may be: never names of
+// files, except where a file or a directory is meant.
+func (a *app) completeWith(root *cobra.Command) {
+	servers := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Servers(ctx)
+		var names []string
+		for _, s := range list {
+			names = append(names, s.Name)
+		}
+		return names, err
+	}
+	tools := func(ctx context.Context, c *client.Client, before []string) ([]string, error) {
+		s, err := c.Server(ctx, before[0])
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, t := range s.Tools {
+			names = append(names, t.Name+"\t"+short(first(t.Description, t.Title), 60))
+		}
+		return names, nil
+	}
+	runs := func(live bool) lister {
+		return func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+			list, err := c.Runs(ctx, client.RunFilter{Limit: 30, Live: live})
+			var ids []string
+			for _, r := range list {
+				ids = append(ids, r.ID+"\t"+short(r.Code, 60))
+			}
+			return ids, err
+		}
+	}
+	asks := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Approvals(ctx)
+		var ids []string
+		for _, q := range list {
+			ids = append(ids, q.ID+"\t"+q.Key)
+		}
+		return ids, err
+	}
+	leases := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Leases(ctx)
+		var ids []string
+		for _, l := range list {
+			ids = append(ids, l.ID+"\t"+l.Server)
+		}
+		return ids, err
+	}
+	sessions := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Sessions(ctx)
+		var ids []string
+		for _, s := range list {
+			ids = append(ids, s.ID)
+		}
+		return ids, err
+	}
+	lists := map[string][]lister{
+		"tenon ls": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
+		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs cancel": {runs(true)},
+		"tenon approve": {asks}, "tenon deny": {asks}, "tenon release": {leases}, "tenon sessions end": {sessions},
+		"tenon exec": nil, "tenon trust": nil, // files and directories
+	}
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if list, ok := lists[c.CommandPath()]; !ok && c.ValidArgs == nil || len(list) > 0 {
+			c.ValidArgsFunction = a.complete(list)
+		}
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+}
+
+func (a *app) complete(lists []lister) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, before []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(before) >= len(lists) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c, err := a.connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c.NoStart, c.Notice = true, nil
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeLimit)
+		defer cancel()
+		found, err := lists[len(before)](ctx, c, before)
+		if err != nil { // nobody reads an error in the middle of a line
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }

@@ -218,7 +218,11 @@ func daemonStatus(ctx context.Context, a *app) error {
 		text += "config    " + f + "\n"
 	}
 	for _, p := range s.Problems {
-		text += "problem   " + p.Detail + "\n"
+		level := "problem   "
+		if isNote(p) {
+			level = "note      "
+		}
+		text += level + p.Detail + "\n"
 	}
 	return a.text(text)
 }

@@ -145,12 +145,15 @@ func (d *doctor) config(s proto.Status) {
 	}
 	for _, p := range s.Problems {
 		level := "problem"
-		if strings.HasPrefix(p.Hint, "a note") {
+		if isNote(p) {
 			level = "note"
 		}
 		d.say(level, "config", "", "%s", p.Detail)
 	}
 }
+
+// isNote is whether the daemon calls a finding a note and no error.
+func isNote(p proto.Problem) bool { return strings.HasPrefix(p.Hint, "a note") }
 
 // servers says of each where it comes from, and what is odd about it.
 func (d *doctor) servers(ctx context.Context, c *client.Client, s proto.Status) {
@@ -243,10 +246,17 @@ func (d *doctor) engines(s proto.Status) {
 func (d *doctor) plugins(s proto.Status) {
 	for _, b := range s.Bridges {
 		d.say("ok", "plugin", "", "%s %s in %s (pid %d, %s)", b.Plugin, local.FormatBuild(b.Build), b.Directory, b.PID, b.Host)
-		if own := local.Build(); b.Build.Version != own.Version {
+		if own := local.Build(); release(b.Build.Version) != release(own.Version) {
 			d.say("note", "plugin", "tenon opencode install, then restart opencode", "%s in %s is version %s, this is %s", b.Plugin, b.Directory, b.Build.Version, own.Version)
 		}
 	}
+}
+
+// release is a version without what names a build of it, which the plugin's
+// own version does not have.
+func release(version string) string {
+	base, _, _ := strings.Cut(version, "-")
+	return base
 }
 
 // opencode says whether the plugin is installed for the user.

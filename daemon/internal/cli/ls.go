@@ -33,7 +33,7 @@ func lsRun(ctx context.Context, a *app) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	err = rows(a, servers, "no servers: write some into the configuration, or see tenon init", []string{
+	err = rows(a, servers, "no servers: write some into "+a.userConfig()+", or see tenon init --help", []string{
 		"SERVER", "STATUS", "SCOPE", "INSTANCES", "TOOLS", "NAMESPACE", "FROM",
 	}, func(s proto.Server) []string {
 		return []string{s.Name, s.Status, s.Scope, fmt.Sprintf("%d/%d", len(s.Instances), s.MaxInstances), tools(s), s.Namespace, s.Origin}
@@ -47,6 +47,20 @@ func lsRun(ctx context.Context, a *app) error {
 		}
 		for _, w := range s.Warnings {
 			a.say("%s: warning: %s", s.Name, w)
+		}
+	}
+	return lsProblems(ctx, a)
+}
+
+// lsProblems says which edits of the configuration do not count.
+func lsProblems(ctx context.Context, a *app) error {
+	status, err := a.client.Status(ctx)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	for _, p := range status.Problems {
+		if !isNote(p) {
+			a.say("problem: %s", p.Detail)
 		}
 	}
 	return nil
@@ -90,8 +104,12 @@ func lsServer(ctx context.Context, a *app, name string) error {
 			a.say("instance %s printed what is not MCP: %s", i.ID, short(i.Noise, 120))
 		}
 	}
-	if len(s.Tools) == 0 {
-		a.say("its tools are not known before its first start: call one, or run a program")
+	switch {
+	case len(s.Tools) > 0:
+	case s.Status == "idle":
+		a.say("its tools are not known before its first start; this starts it and lists them: tenon search --namespace %s", s.Namespace)
+		return nil
+	default:
 		return nil
 	}
 	table := [][]string{{"TOOL", "IN A PROGRAM", "DESCRIPTION"}}

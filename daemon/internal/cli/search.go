@@ -2,20 +2,24 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tenon/daemon/internal/catalog"
+	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
 
 func (a *app) searchCommand() *cobra.Command {
 	var q proto.Search
 	c := &cobra.Command{
-		Use:     "search QUERY",
+		Use:     "search [QUERY]",
 		Short:   "Find tools by what they do",
-		Example: "  tenon search 'take a screenshot'",
-		Args:    args(1, -1),
+		Long:    "Finds tools by what they do; without a query all are listed. Servers that were never\nstarted are started for that, with --namespace only that one.",
+		Example: "  tenon search take a screenshot\n  tenon search --namespace memory",
+		Args:    args(0, -1),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			q.Query = strings.Join(words, " ")
 			return searchRun(cmd.Context(), a, q)
@@ -40,8 +44,7 @@ func searchRun(ctx context.Context, a *app, q proto.Search) error {
 		return a.document(found)
 	}
 	if len(found.Items) == 0 {
-		a.say("nothing found; tenon ls shows which servers are there")
-		return nil
+		return nothingFound(ctx, a, q)
 	}
 	for _, item := range found.Items {
 		if err := a.text(item.Signature); err != nil {
@@ -56,5 +59,28 @@ func searchRun(ctx context.Context, a *app, q proto.Search) error {
 	if found.Next != nil {
 		a.say("%d more: --offset %d", found.Remaining, found.Next.Offset)
 	}
+	return nil
+}
+
+// nothingFound says why, where it is a name that nobody has.
+func nothingFound(ctx context.Context, a *app, q proto.Search) error {
+	if q.Namespace != "" {
+		servers, err := a.client.Servers(ctx)
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		var names []string
+		for _, s := range servers {
+			names = append(names, s.Namespace)
+		}
+		if !slices.Contains(names, q.Namespace) {
+			e := fault.New(fault.NotFound, "no server is called %q in programs", q.Namespace)
+			if near := catalog.Nearest(q.Namespace, names, 1); len(near) == 1 {
+				return e.WithHint("did you mean %s?", near[0])
+			}
+			return e.WithHint("tenon ls shows the names")
+		}
+	}
+	a.say("nothing found; tenon ls shows which servers are there")
 	return nil
 }

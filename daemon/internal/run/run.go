@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -247,9 +248,9 @@ func (m *Manager) noEngine(name string) *fault.Error {
 	sort.Strings(known)
 	if why := m.o.Unavailable[name]; why != "" {
 		return fault.New(fault.EngineUnavailable, "engine %s is not available: %s", name, why).
-			WithHint("available here: %v", known)
+			WithHint("available here: %s", strings.Join(known, ", "))
 	}
-	return fault.New(fault.EngineUnavailable, "there is no engine %q", name).WithHint("available here: %v", known)
+	return fault.New(fault.EngineUnavailable, "there is no engine %q", name).WithHint("available here: %s", strings.Join(known, ", "))
 }
 
 // finish settles the result; it pairs with open.

@@ -300,7 +300,10 @@ func (l life) Status(ctx context.Context, c *peer.Caller) (*proto.Status, error)
 	for _, n := range view.Notes {
 		e := fault.New(fault.ConfigError, "%s", n.Message)
 		e.Server = n.Server
-		if n.File != "" {
+		switch {
+		case n.File != "" && n.Line == 0: // the file as a whole
+			e.Message = n.File + ": " + n.Message
+		case n.File != "":
 			e.Message = fmt.Sprintf("%s:%d:%d: %s", n.File, n.Line, n.Column, n.Message)
 		}
 		if !n.Error {

@@ -117,7 +117,7 @@ func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n c
 		row.Status = "disabled"
 		return row, nil
 	case srv.Untrusted:
-		row.Status, row.Detail = "untrusted", "not started before: tenon trust"
+		row.Status, row.Detail = "untrusted", "it is not started until you run tenon trust"
 		return row, nil
 	case srv.Problem != "":
 		row.Status, row.Detail = "invalid", srv.Problem

@@ -24,6 +24,9 @@ import (
 // predecessor included.
 const DefaultStartWait = 45 * time.Second
 
+// DefaultAnswerWait is when a daemon that does not answer counts as hanging.
+const DefaultAnswerWait = 20 * time.Second
+
 // Client talks to one daemon. Its zero value is valid: it finds the socket by
 // the process's environment, starts a daemon when there is none, and speaks
 // for nobody in particular. It is safe for concurrent use; do not change its
@@ -48,6 +51,9 @@ type Client struct {
 	Environ []string
 	// StartWait bounds a start; 0 means DefaultStartWait.
 	StartWait time.Duration
+	// AnswerWait bounds the wait for an answer that takes a daemon no time; 0
+	// means DefaultAnswerWait.
+	AnswerWait time.Duration
 	// Identity says for whom and for where requests are made.
 	Identity Identity
 	// Notice hears things the user should know, such as a daemon of another

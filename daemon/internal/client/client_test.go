@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -56,6 +57,32 @@ func daemon(t *testing.T, h http.HandlerFunc) *Client {
 func says(w http.ResponseWriter, protocol, build string) {
 	w.Header().Set(proto.HeaderProtocol, protocol)
 	w.Header().Set(proto.HeaderBuild, build)
+}
+
+// A daemon may be stopped, by a debugger or a hand: who looks at it is told.
+func TestADaemonThatDoesNotAnswerIsNamed(t *testing.T) {
+	stopped := make(chan struct{})
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && !r.URL.Query().Has("learn") {
+			<-stopped
+			return
+		}
+		time.Sleep(50 * time.Millisecond) // work takes its time
+		says(w, "1", "1.0.0")
+		_, _ = w.Write([]byte("{}"))
+	})
+	defer close(stopped)
+	c.AnswerWait = 20 * time.Millisecond
+	ctx := context.Background()
+	if _, err := c.Status(ctx); fault.KindOf(err) != fault.DaemonUnavailable || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.LearntServer(ctx, "s"); err != nil {
+		t.Errorf("a server that starts: %v", err)
+	}
+	if _, err := c.Trust(ctx, proto.TrustRequest{Directory: "/d"}); err != nil {
+		t.Errorf("work: %v", err)
+	}
 }
 
 func TestARequestCarriesWhoWhereAndWhichBuild(t *testing.T) {

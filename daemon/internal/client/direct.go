@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // maxHeader bounds what the head of a response may take.
@@ -26,6 +27,9 @@ func (c *Client) exchange(ctx context.Context, req *http.Request) (*http.Respons
 	if err != nil {
 		return nil, &dialError{err}
 	}
+	if c.looks(req) {
+		_ = conn.SetDeadline(time.Now().Add(c.answerWait()))
+	}
 	hangUp := sync.OnceValue(conn.Close)
 	stop := context.AfterFunc(ctx, func() { _ = hangUp() })
 	res, err := ask(conn, req)
@@ -34,8 +38,23 @@ func (c *Client) exchange(ctx context.Context, req *http.Request) (*http.Respons
 		_ = hangUp()
 		return nil, err
 	}
+	_ = conn.SetDeadline(time.Time{})
 	res.Body = &body{res.Body, func() error { stop(); return hangUp() }}
 	return res, nil
+}
+
+// looks reports whether a request only looks at the daemon, which then answers
+// at once or not at all: it may be stopped, or hang. Work takes its time, and
+// so does a server that is started for its tools.
+func (c *Client) looks(req *http.Request) bool {
+	return req.Method == http.MethodGet && req.Header.Get("Accept") == "application/json" && !req.URL.Query().Has("learn")
+}
+
+func (c *Client) answerWait() time.Duration {
+	if c.AnswerWait > 0 {
+		return c.AnswerWait
+	}
+	return DefaultAnswerWait
 }
 
 func ask(conn net.Conn, req *http.Request) (*http.Response, error) {

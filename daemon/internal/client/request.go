@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -108,6 +109,13 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 func (c *Client) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fault.From(context.Cause(ctx))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		e := fault.New(fault.DaemonUnavailable, "the daemon at %s does not answer", c.Socket)
+		if info, ok := c.Paths.Info(); ok && c.Socket == c.Paths.Socket {
+			e.Message += fmt.Sprintf(" (pid %d)", info.PID)
+		}
+		return e.WithHint("it may be stopped or hang; its log says more: %s", c.Paths.LogFile())
 	}
 	return fault.New(fault.DaemonUnavailable, "the daemon went away during the request: %w", err).
 		WithHint("whether the request was carried out is unknown, so it was not sent again; tenon runs list and tenon daemon logs say more")

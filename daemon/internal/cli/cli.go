@@ -92,7 +92,7 @@ func (a *app) root() *cobra.Command {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
-			return cmd.Help()
+			return helpOrFailure(cmd)
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
@@ -184,10 +184,20 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 		if len(args) > 0 {
 			return unknownCommand(cmd, args[0])
 		}
-		return cmd.Help()
+		return helpOrFailure(cmd)
 	}
 	c.AddCommand(children...)
 	return c
+}
+
+// helpOrFailure is what a command does that only holds others: help is no
+// document, so under --json it is a failure.
+func helpOrFailure(cmd *cobra.Command) error {
+	if json, err := cmd.Flags().GetBool("json"); err == nil && json {
+		return fault.New(fault.UsageError, "%s: a command is missing", cmd.CommandPath()).
+			WithHint("%s --help lists the commands", cmd.CommandPath())
+	}
+	return cmd.Help()
 }
 
 // flagError names the nearest flag.

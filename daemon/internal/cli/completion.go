@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,22 +34,39 @@ func (a *app) completionCommand() *cobra.Command {
 		ValidArgs: shells,
 		Args:      cobra.MatchAll(args(1, 1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			root := cmd.Root()
-			switch words[0] {
-			case "bash":
-				if err := root.GenBashCompletionV2(a.Out, true); err != nil {
-					return err
-				}
-				return a.text(bashWords)
-			case "zsh":
-				return root.GenZshCompletion(a.Out)
-			case "fish":
-				return root.GenFishCompletion(a.Out, true)
-			default:
-				return root.GenPowerShellCompletionWithDesc(a.Out)
+			script, err := completion(cmd.Root(), words[0])
+			if err != nil {
+				return err
 			}
+			if a.flags.json {
+				return a.document(completionDocument{Shell: words[0], Script: script})
+			}
+			return a.write([]byte(script))
 		},
 	}
+}
+
+// completionDocument is the --json form.
+type completionDocument struct {
+	Shell  string `json:"shell"`
+	Script string `json:"script"`
+}
+
+func completion(root *cobra.Command, shell string) (string, error) {
+	var b strings.Builder
+	var err error
+	switch shell {
+	case "bash":
+		err = root.GenBashCompletionV2(&b, true)
+		b.WriteString(bashWords)
+	case "zsh":
+		err = root.GenZshCompletion(&b)
+	case "fish":
+		err = root.GenFishCompletion(&b, true)
+	default:
+		err = root.GenPowerShellCompletionWithDesc(&b)
+	}
+	return b.String(), err
 }
 
 // completeLimit is how long a press of Tab may take.

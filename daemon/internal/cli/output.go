@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -42,7 +43,7 @@ func (a *app) say(format string, args ...any) {
 
 // fail writes a failure: as the one document with --json, else for people.
 func (a *app) fail(e *fault.Error) {
-	if a.flags.json {
+	if a.flags.json || e.Kind == fault.UsageError && a.namesJSON() {
 		_ = a.document(map[string]any{"error": e.Wire()})
 		return
 	}
@@ -59,6 +60,16 @@ func (a *app) fail(e *fault.Error) {
 			a.note("cause: %v", cause)
 		}
 	}
+}
+
+// namesJSON is whether --json stands on a command line that could not be read
+// up to there.
+func (a *app) namesJSON() bool {
+	words := a.Args
+	if end := slices.Index(words, "--"); end >= 0 {
+		words = words[:end]
+	}
+	return slices.Contains(words, "--json")
 }
 
 // document writes one JSON document: indented on a terminal, one line else.

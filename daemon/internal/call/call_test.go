@@ -65,6 +65,20 @@ func TestAToolThatIsNotListedYetIsLookedForAgain(t *testing.T) {
 	r.mustCall("extra", `{}`)
 }
 
+// A list that is refused is no proof that the tool is not there.
+func TestAToolOfAServerWithoutAUsableListFailsWithTheReason(t *testing.T) {
+	r := newRig(t)
+	r.shelf.set()
+	r.shelf.refused = fault.New(fault.ServerUnavailable, "its list is refused")
+	_, err := r.call("echo", `{"text":"x"}`)
+	if err == nil || err.Kind != fault.ServerUnavailable || !strings.Contains(err.Message, "refused") || err.Tool != "echo" {
+		t.Errorf("%+v", err)
+	}
+	if r.conn.calls.Load() != 0 {
+		t.Error("nothing may be called")
+	}
+}
+
 func TestInputIsCheckedBeforeAnybodyIsAskedOrAnythingLeased(t *testing.T) {
 	r := newRig(t)
 	r.mustCall("echo", `{"text":"x"}`) // the list is known now

@@ -42,6 +42,7 @@ func (c *conn) Call(ctx context.Context, call upstream.Call) (json.RawMessage, e
 
 // shelf is a set of leases in memory: one instance for each key.
 type shelf struct {
+	refused  error // what listing the tools comes to, instead of a list
 	mu       sync.Mutex
 	conn     *conn
 	tools    []upstream.Tool
@@ -115,7 +116,7 @@ func (h *hold) Tools(context.Context) ([]upstream.Tool, uint64, error) {
 	}
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
-	return h.s.tools, h.s.revision, nil
+	return h.s.tools, h.s.revision, h.s.refused
 }
 
 func (h *hold) Relist(ctx context.Context) ([]upstream.Tool, uint64, error) {

@@ -235,7 +235,11 @@ func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, 
 			return false, c.explain(ctx, newest.err)
 		}
 		list = c.p.o.Catalog.Learn(c.def.ID, use.Instance(), newest.revision, newest.tools)
-		if now = find(list, c.req.Tool); now == nil {
+		now = find(list, c.req.Tool)
+		if now == nil && newest.err != nil && (list == nil || len(list.Tools) == 0) {
+			return false, c.explain(ctx, newest.err) // it may well have the tool
+		}
+		if now == nil {
 			names := c.p.namespaces.of(c.req.View)
 			return false, unknownTool(names.names[c.server.Name], c.server.Name, c.req.Tool, list)
 		}

@@ -16,7 +16,8 @@ func (a *app) approvalsCommand() *cobra.Command {
 		Use:   "approvals",
 		Short: "List the questions that wait for you",
 		Long: "Lists the questions that wait for a human. With --watch it stays and shows each as\n" +
-			"it comes; while it does, calls that need approval wait instead of failing.",
+			"it comes, on a terminal to be answered there; while it does, calls that need\n" +
+			"approval wait instead of failing.",
 		Args: args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch {
@@ -52,6 +53,18 @@ func approvalsWatch(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	show := func(q proto.Approval) error { return showQuestion(a, q) }
+	if a.canAsk() && !a.flags.json && !a.flags.quiet {
+		questions := make(chan proto.Approval, maxAsks)
+		go a.putAll(ctx, c, questions)
+		show = func(q proto.Approval) error {
+			select {
+			case questions <- q:
+			case <-ctx.Done():
+			}
+			return nil
+		}
+	}
 	seen := map[string]bool{}
 	over := make(chan error, 1)
 	open := make(chan struct{})
@@ -79,11 +92,11 @@ func approvalsWatch(ctx context.Context, a *app) error {
 	}
 	for _, q := range pending {
 		seen[q.ID] = true
-		if err := showQuestion(a, q); err != nil {
+		if err := show(q); err != nil {
 			return err
 		}
 	}
-	a.say("waiting for questions; answer with tenon approve ID or tenon deny ID; Ctrl-C ends this")
+	a.say("waiting for questions; answer here, or with tenon approve ID or tenon deny ID; Ctrl-C ends this")
 	for {
 		select {
 		case q := <-events:
@@ -91,7 +104,7 @@ func approvalsWatch(ctx context.Context, a *app) error {
 				continue
 			}
 			seen[q.ID] = true
-			if err := showQuestion(a, q); err != nil {
+			if err := show(q); err != nil {
 				return err
 			}
 		case err := <-over:

@@ -104,7 +104,7 @@ func (a *app) stop(ctx context.Context, c *client.Client, r proto.StopRequest) (
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 		if res.Runs > 0 && !r.Force {
-			a.say("waiting for %d runs to finish; --force would cancel them", res.Runs)
+			a.say("waiting for %s to finish; --force would cancel what runs", count(res.Runs, "run"))
 		}
 	case kind == fault.ProtocolMismatch:
 		// Another protocol's daemon understands signals, if not our requests.
@@ -160,7 +160,7 @@ func (a *app) daemonRestartCommand() *cobra.Command {
 				return err
 			}
 			if leases, err := leasesOf(cmd.Context(), old); err == nil && leases > 0 {
-				a.say("this ends %d leases and the state of their instances", leases)
+				a.say("this ends %s, with the state of the instances", count(leases, "lease"))
 			}
 			if _, err := a.stop(cmd.Context(), old, proto.StopRequest{Force: force, Reason: "tenon daemon restart"}); err != nil {
 				return err

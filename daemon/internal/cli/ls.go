@@ -99,7 +99,7 @@ func lsServer(ctx context.Context, a *app, name string) error {
 		a.say("warning: %s", w)
 	}
 	for _, i := range s.Instances {
-		a.say("instance %s: %s, pid %d, since %s, %d calls, %d in flight", i.ID, i.State, i.PID, i.Since, i.Calls, i.InFlight)
+		a.say("instance %s: %s, pid %d, since %s, %s, %d in flight", i.ID, i.State, i.PID, i.Since, count(i.Calls, "call"), i.InFlight)
 		if i.Noise != "" {
 			a.say("instance %s printed what is not MCP: %s", i.ID, short(i.Noise, 120))
 		}

@@ -81,3 +81,42 @@ __start_tenon; echo "got: ${COMPREPLY[*]}"`
 		t.Errorf("%s", out)
 	}
 }
+
+func TestAMisspeltServerInAProgramIsNamed(t *testing.T) {
+	p := newPlace(t, nil)
+	for code, want := range map[string]string{"fkae.echo()": "did you mean fake?", "serch('x')": "did you mean search?"} {
+		if got := p.run("exec", "-e", code); got.code != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+	for _, code := range []string{"lake", "x", "fetch('x')"} { // a variable; too short; what has a better hint
+		if got := p.run("exec", "-e", code); got.code != 1 || strings.Contains(got.err, "did you mean") {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+}
+
+func TestAWatchOnATerminalAnswersQuestions(t *testing.T) {
+	p := asking(t)
+	watch := p.terminal("approvals", "--watch")
+	watch.waitFor("answer here")
+	for keys, code := range map[string]int{"y\r": 0, "no, later\r": 4} {
+		cmd := p.command("call", "fake", "echo", "text=hello")
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		before := strings.Count(watch.text(), "allow?")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		watch.waitForCount("allow?", before+1)
+		watch.types(keys)
+		_ = cmd.Wait() // the exit code says it
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Errorf("%q: exit %d, %s%s; the watch: %s", keys, got, out.String(), errs.String(), watch.text())
+		}
+	}
+	watch.types("\x03")
+	if code, shown := watch.ends(); code != 0 || !strings.Contains(shown, "fake_echo") {
+		t.Errorf("exit %d: %s", code, shown)
+	}
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"slices"
 	"strings"
 
 	"tenon/daemon/internal/client"
@@ -14,14 +15,44 @@ import (
 func (a *app) prompt(ctx context.Context, c *client.Client, asks <-chan proto.Ask) {
 	in := bufio.NewReader(a.In)
 	for q := range asks {
-		a.note("%s wants to call %s %s", first(q.Run, "this command"), q.Key, short(string(q.Arguments), 200))
-		a.note("allow? [y]es, [a]lways here, [n]o (or: no, and why)")
-		line, err := in.ReadString('\n')
-		if err != nil || ctx.Err() != nil {
-			return // nobody types: the daemon's own limit ends the question
+		if !a.put(ctx, c, in, first(q.Run, "this command"), q) {
+			return
 		}
-		if err := c.Answer(ctx, q.ID, reply(line)); err != nil && ctx.Err() == nil {
-			a.note("%s: %v", q.ID, err)
+	}
+}
+
+// put puts one question and sends the answer; false means that nobody types,
+// and the daemon's own limit ends the question.
+func (a *app) put(ctx context.Context, c *client.Client, in *bufio.Reader, who string, q proto.Ask) bool {
+	a.note("%s wants to call %s %s", who, q.Key, short(string(q.Arguments), 200))
+	a.note("allow? [y]es, [a]lways here, [n]o (or: no, and why)")
+	line, err := in.ReadString('\n')
+	if err != nil || ctx.Err() != nil {
+		return false
+	}
+	if err := c.Answer(ctx, q.ID, reply(line)); err != nil && ctx.Err() == nil {
+		a.note("%s: %v", q.ID, err)
+	}
+	return true
+}
+
+// putAll puts the questions of others, as they come, to the person at the
+// terminal; one that was settled meanwhile is passed over.
+func (a *app) putAll(ctx context.Context, c *client.Client, questions <-chan proto.Approval) {
+	in := bufio.NewReader(a.In)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case q := <-questions:
+			pending, err := c.Approvals(ctx)
+			if err == nil && !slices.ContainsFunc(pending, func(p proto.Approval) bool { return p.ID == q.ID }) {
+				continue
+			}
+			ask := proto.Ask{ID: q.ID, Key: q.Key, Arguments: q.Arguments}
+			if !a.put(ctx, c, in, q.ID+", session "+q.Session+",", ask) {
+				return
+			}
 		}
 	}
 }

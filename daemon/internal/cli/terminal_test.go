@@ -184,17 +184,23 @@ func (s *screen) text() string {
 // waitFor waits until the screen shows the text.
 func (s *screen) waitFor(text string) {
 	s.t.Helper()
+	s.waitForCount(text, 1)
+}
+
+// waitForCount waits until it shows the text so many times.
+func (s *screen) waitForCount(text string, times int) {
+	s.t.Helper()
 	deadline := time.Now().Add(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !strings.Contains(s.text(), text) {
+	for strings.Count(s.text(), text) < times {
 		select {
 		case <-tick.C:
 			if time.Now().Before(deadline) {
 				continue
 			}
 		case <-s.read:
-			if strings.Contains(s.text(), text) {
+			if strings.Count(s.text(), text) >= times {
 				return
 			}
 		}

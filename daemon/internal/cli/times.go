@@ -1,6 +1,9 @@
 package cli
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ago is how long ago an RFC 3339 time was, for a column.
 func ago(stamp string) string {
@@ -36,4 +39,12 @@ func rough(d time.Duration) string {
 		s := d.Truncate(time.Minute).String()
 		return s[:len(s)-2]
 	}
+}
+
+// count is a number with the word for what it counts.
+func count[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -231,13 +232,42 @@ func (r *Run) program() *engine.Outcome {
 		return &engine.Outcome{Err: r.m.noEngine(r.engine)}
 	}
 	request := r.request()
-	return e.Run(r.ctx, engine.Program{
+	namespaces := r.namespaces(request)
+	o := e.Run(r.ctx, engine.Program{
 		Source: r.spec.Exec.Code, Name: r.spec.Exec.Name, Args: r.spec.Exec.Args, Input: r.spec.Exec.Input,
-		Namespaces: r.namespaces(request),
+		Namespaces: namespaces,
 		Session:    engine.SessionInfo{ID: r.spec.Session.ID, Cwd: r.cwd(), RunID: r.ID},
 		Limits:     r.limits.engine,
 		Clock:      r.clocks,
 	}, &host{r: r, request: request})
+	hintName(o.Err, namespaces)
+	return o
+}
+
+// globals are the names of a program that are easily misspelt.
+var globals = []string{"tools", "call", "search", "describe", "emit", "log", "console", "args", "input", "session", "sleep", "ToolError"}
+
+// hintName names the nearest server or global for a name that nothing has.
+func hintName(e *fault.Error, namespaces []engine.Namespace) {
+	if e == nil || e.Hint != "" {
+		return
+	}
+	name, ok := strings.CutPrefix(e.Message, "ReferenceError: ")
+	if !ok {
+		return
+	}
+	name, ok = strings.CutSuffix(name, " is not defined")
+	if name = strings.Trim(name, "'"); !ok || len(name) < 4 {
+		return
+	}
+	names := slices.Clone(globals)
+	for _, n := range namespaces {
+		names = append(names, n.Name)
+	}
+	// A slip keeps the first letter; what does not is a variable of the program.
+	if near := catalog.Nearest(name, names, 1); len(near) == 1 && near[0][0] == name[0] {
+		e.WithHint("did you mean %s?", near[0])
+	}
 }
 
 func (m *Manager) noEngine(name string) *fault.Error {

@@ -75,4 +75,4 @@ audit: generate
 	@for dir in . test $(ENGINE)/gen; do echo "npm audit in $$dir"; $(NPM) --prefix $$dir audit || echo "npm audit found something in $$dir, or could not reach its source (see above)"; done
 
 clean:
-	rm -rf bin node_modules test/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)
+	rm -rf bin node_modules test/node_modules test/hosts/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)

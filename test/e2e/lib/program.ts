@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url"
 /** The top of the repository. */
 export const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))))
 const packages = join(root, "test/node_modules")
+const hosts = join(root, "test/hosts/node_modules")
 
 /** The built program. */
 export const tenonBin = join(root, "bin/tenon")
@@ -27,7 +28,7 @@ function platformBinary(parent: string, prefix: string, file: string): string {
     const path = join(parent, name, "bin", file)
     if (existsSync(path) && runs(path)) return path
   }
-  throw new Error(`no ${file} for this machine in ${parent}: run npm ci in test/`)
+  throw new Error(`no ${file} for this machine in ${parent}: run make test once, which installs it`)
 }
 
 function runs(path: string): boolean {
@@ -41,7 +42,7 @@ function runs(path: string): boolean {
 
 /** TENON_TEST_OPENCODE is a path of another opencode, or "newest" for the newest release of the same line. */
 const chosen = process.env.TENON_TEST_OPENCODE
-const line = chosen === "newest" ? join(packages, "opencode-newest/node_modules") : packages
+const line = chosen === "newest" ? join(hosts, "opencode-newest/node_modules") : hosts
 let opencode = chosen === "newest" ? undefined : chosen
 /** The opencode under test. */
 export const opencodeBin = () => (opencode ??= platformBinary(line, "opencode-", "opencode"))

@@ -94,6 +94,7 @@ func (a *app) root() *cobra.Command {
 			}
 			return helpOrFailure(cmd)
 		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return noNegative(cmd) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	f := root.PersistentFlags()
@@ -216,6 +217,19 @@ func flagError(cmd *cobra.Command, err error) error {
 		e.WithHint("did you mean --%s?", near[0])
 	}
 	return e
+}
+
+// noNegative refuses counts and durations below 0: none of the flags has a
+// meaning for them.
+func noNegative(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().Visit(func(f *flag) {
+		kind, text := f.Value.Type(), f.Value.String()
+		if (kind == "int" || kind == "duration") && strings.HasPrefix(text, "-") {
+			err = fault.New(fault.UsageError, "--%s cannot be negative: %s", f.Name, text)
+		}
+	})
+	return err
 }
 
 // args makes a check of the number of arguments that says what is expected.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenon/daemon/internal/client"
+	"tenon/daemon/internal/fault"
 )
 
 // bashWords stands in for the two functions of the package bash-completion
@@ -32,7 +33,7 @@ func (a *app) completionCommand() *cobra.Command {
 		Long:      "Prints a completion script. Servers, tools and ids are completed too while the\ndaemon runs; it is not started for that.",
 		Example:   "  source <(tenon completion bash)",
 		ValidArgs: shells,
-		Args:      cobra.MatchAll(args(1, 1), cobra.OnlyValidArgs),
+		Args:      args(1, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			script, err := completion(cmd.Root(), words[0])
 			if err != nil {
@@ -63,8 +64,10 @@ func completion(root *cobra.Command, shell string) (string, error) {
 		err = root.GenZshCompletion(&b)
 	case "fish":
 		err = root.GenFishCompletion(&b, true)
-	default:
+	case "powershell":
 		err = root.GenPowerShellCompletionWithDesc(&b)
+	default:
+		err = fault.New(fault.UsageError, "there is no completion for %q", shell).WithHint("there is one for bash, zsh, fish and powershell")
 	}
 	return b.String(), err
 }

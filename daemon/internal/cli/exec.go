@@ -49,6 +49,9 @@ func (a *app) execCommand() *cobra.Command {
 			o.codeGiven = cmd.Flags().Changed("eval")
 			o.inputGiven = cmd.Flags().Changed("input")
 			o.timeoutSet = cmd.Flags().Changed("timeout")
+			if cmd.Flags().Changed("max-calls") && o.maxCalls == 0 {
+				return fault.New(fault.UsageError, "--max-calls must be more than 0").WithHint("script.maxToolCalls in the config may be 0: none are allowed")
+			}
 			if err := o.words(cmd, words); err != nil {
 				return err
 			}

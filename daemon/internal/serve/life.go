@@ -303,6 +303,8 @@ func (l life) Status(ctx context.Context, c *peer.Caller) (*proto.Status, error)
 		switch {
 		case n.File != "" && n.Line == 0: // the file as a whole
 			e.Message = n.File + ": " + n.Message
+		case n.File != "" && n.Column == 0:
+			e.Message = fmt.Sprintf("%s:%d: %s", n.File, n.Line, n.Message)
 		case n.File != "":
 			e.Message = fmt.Sprintf("%s:%d:%d: %s", n.File, n.Line, n.Column, n.Message)
 		}

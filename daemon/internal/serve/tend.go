@@ -131,11 +131,6 @@ func (d *daemon) warmAll() {
 // some of. What it cannot expand is no news: the call itself will say why.
 func (d *daemon) warm(s *session.Session) {
 	c := &peer.Caller{Class: peer.Agent, Session: s, Dir: s.Dir(), Env: s.Env()}
-	for _, b := range s.Bridges() {
-		if b, ok := b.(interface{ Config() string }); ok {
-			c.Config = b.Config()
-		}
-	}
 	view, err := d.view(c, "")
 	if err != nil {
 		return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
@@ -60,8 +61,8 @@ func (r *running) configure(settings map[string]any) {
 }
 
 // attach opens a bridge and attaches a session; the bridge stays until the
-// test ends.
-func (r *running) attach(session string) {
+// test ends. The function that it returns makes one more request on it.
+func (r *running) attach(session string) (ask func(method string, params any) *proto.RPCError) {
 	r.t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.paths.Socket)
@@ -77,19 +78,15 @@ func (r *running) attach(session string) {
 		transport.CloseIdleConnections()
 	})
 	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": r.paths.Home}
-	for n, m := range []struct {
-		method string
-		params any
-	}{
-		{proto.MethodHello, proto.Hello{Protocol: proto.Protocol, Build: proto.Build{Version: "1"}, Plugin: "test", Host: "opencode-v1", PID: os.Getpid(), Directory: r.paths.Home, Env: env}},
-		{proto.MethodAttach, proto.Attach{Session: session, Directory: r.paths.Home, Agent: "build"}},
-	} {
-		params, err := json.Marshal(m.params)
+	n := 0
+	ask = func(method string, params any) *proto.RPCError {
+		raw, err := json.Marshal(params)
 		if err != nil {
 			r.t.Fatal(err)
 		}
+		n++
 		id, _ := json.Marshal(n)
-		text, err := json.Marshal(proto.RPCMessage{JSONRPC: proto.RPCVersion, ID: id, Method: m.method, Params: params})
+		text, err := json.Marshal(proto.RPCMessage{JSONRPC: proto.RPCVersion, ID: id, Method: method, Params: raw})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -101,9 +98,46 @@ func (r *running) attach(session string) {
 		if err == nil {
 			err = json.Unmarshal(answer, &got)
 		}
-		if err != nil || got.Error != nil {
-			r.t.Fatalf("%s: %v, %s", m.method, err, answer)
+		if err != nil {
+			r.t.Fatalf("%s: %v, %s", method, err, answer)
 		}
+		return got.Error
+	}
+	hello := proto.Hello{Protocol: proto.Protocol, Build: proto.Build{Version: "1"}, Plugin: "test", Host: "opencode-v1", PID: os.Getpid(), Directory: r.paths.Home, Env: env}
+	if failed := ask(proto.MethodHello, hello); failed != nil {
+		r.t.Fatalf("hello: %+v", failed)
+	}
+	if failed := ask(proto.MethodAttach, proto.Attach{Session: session, Directory: r.paths.Home, Agent: "build"}); failed != nil {
+		r.t.Fatalf("attach: %+v", failed)
+	}
+	return ask
+}
+
+// A plugin ends runs of the sessions that its host attached, and no others.
+func TestAHostCancelsRunsOfItsOwnSessionsOnly(t *testing.T) {
+	r := start(t, nil)
+	ask := r.attach("ses_1")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ended := make(chan *proto.RunResult, 1)
+	go func() { ended <- r.exec("another", `await sleep(600000)`) }()
+	var id string
+	r.eventually("the run", func() bool {
+		runs, err := r.client("").Runs(ctx, client.RunFilter{})
+		if err == nil && len(runs) == 1 && runs[0].Status == "running" {
+			id = runs[0].ID
+		}
+		return id != ""
+	})
+	failed := ask(proto.MethodRunCancel, proto.RunCancel{Run: id})
+	if failed == nil || !strings.Contains(failed.Message, "has not attached") {
+		t.Errorf("cancel of a run of somebody else's session: %+v", failed)
+	}
+	if err := r.client("").CancelRun(ctx, id); err != nil {
+		t.Error(err)
+	}
+	if res := <-ended; res.Error == nil || res.Error.Kind != string(fault.Cancelled) {
+		t.Errorf("%+v", res)
 	}
 }
 
@@ -181,8 +215,11 @@ func TestAFileInPlaceOfTheUsersOwnLoosensForTheUserOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(map[string]any{
-		"servers":     map[string]any{"fake": map[string]any{"command": []string{exe, "fake-server"}}},
-		"permissions": map[string]any{"rules": map[string]string{"fake_echo": "allow"}},
+		"servers": map[string]any{
+			"fake":  map[string]any{"command": []string{exe, "fake-server"}},
+			"alias": map[string]any{"command": []string{exe, "fake-server"}},
+		},
+		"permissions": map[string]any{"rules": map[string]string{"*_echo": "allow", "fake_echo": "allow"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -205,6 +242,13 @@ func TestAFileInPlaceOfTheUsersOwnLoosensForTheUserOnly(t *testing.T) {
 	agent.Identity.Config, agent.Identity.Ticket = file, made.Ticket
 	if _, err := agent.Call(ctx, call, nil); fault.KindOf(err) != fault.PermissionDenied {
 		t.Errorf("an agent: %v", err)
+	}
+	call.Server = "alias" // the same program, under a name that no rule knows
+	if _, err := agent.Call(ctx, call, nil); fault.KindOf(err) != fault.PermissionDenied {
+		t.Errorf("an agent, under another name: %v", err)
+	}
+	if _, err := agent.Servers(ctx); fault.KindOf(err) != fault.PermissionDenied {
+		t.Errorf("an agent lists the servers of a file of its own: %v", err)
 	}
 }
 

@@ -104,7 +104,29 @@ func (d *daemon) view(c *peer.Caller, cwd string) (*config.View, error) {
 		return nil, fault.New(fault.UsageError, "no directory is given").
 			WithHint("send the header Tenon-Dir or the parameter dir")
 	}
-	return d.views.of(place{dir: dir, file: c.Config, env: env, owner: c.Class == peer.User})
+	file, err := configOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return d.views.of(place{dir: dir, file: file, env: env, owner: c.Class == peer.User})
+}
+
+// configOf is the file that takes the place of the user's own for a caller. An
+// agent has the one that its host named: with another, the servers that rules
+// name could be started under other names.
+func configOf(c *peer.Caller) (string, error) {
+	if c.Class == peer.User || c.Surface == "bridge" {
+		return c.Config, nil
+	}
+	own := ""
+	if c.Session != nil {
+		own = c.Session.Config()
+	}
+	if c.Config != "" && c.Config != own {
+		return "", fault.New(fault.PermissionDenied, "an agent cannot choose the configuration %s", c.Config).
+			WithHint("the user names it: option \"config\" of the plugin, or tenon daemon run --config")
+	}
+	return own, nil
 }
 
 // boundToView is whether a session's own directory decides which servers it

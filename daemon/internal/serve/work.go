@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tenon/daemon/internal/api"
@@ -12,6 +13,7 @@ import (
 	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/run"
+	"tenon/daemon/internal/session"
 	"tenon/proto"
 )
 
@@ -69,15 +71,20 @@ func (w work) CancelRun(_ context.Context, c *peer.Caller, id, reason string) er
 	if !ok {
 		return nil // a cancel of something finished is ignored
 	}
-	if c.Session != nil {
-		if err := c.MayTouch(peer.EndRun, live.Info().Session); err != nil {
-			return err
-		}
+	if owner := live.Info().Session; !w.hosts(c, owner) {
+		return fault.New(fault.PermissionDenied, "run %s belongs to session %q, which this host has not attached", id, owner).
+			WithHint("the user ends it: tenon runs cancel %s", id)
 	}
 	if err := w.d.runs.Cancel(id, fault.New(fault.Cancelled, "%s", reason)); fault.KindOf(err) != fault.NotFound {
 		return err
 	}
 	return nil
+}
+
+// hosts reports whether the process behind a bridge has attached the session.
+func (w work) hosts(c *peer.Caller, id string) bool {
+	s, ok := w.d.sessions.Get(id)
+	return ok && slices.ContainsFunc(s.Bridges(), func(b session.Bridge) bool { return b.PID() == c.PID })
 }
 
 func (w work) Call(ctx context.Context, r bridge.CallRequest) (*proto.CallResult, error) {

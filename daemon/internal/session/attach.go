@@ -227,8 +227,12 @@ func (m *Manager) learnLocked(s *Session, b Bridge, l learnt) {
 			l.env = e.Env() // the host's own, from its hello
 		}
 	}
+	file := ""
+	if c, ok := b.(interface{ Config() string }); ok {
+		file = c.Config()
+	}
 	s.update(func(f *facts) {
-		f.state, f.host, f.note = Attached, b.Host(), ""
+		f.state, f.host, f.config, f.note = Attached, b.Host(), file, ""
 		f.parent = or(l.parent, f.parent) // a parent never goes away
 		f.dir = or(l.dir, f.dir)
 		f.agent = or(l.agent, f.agent)

@@ -52,6 +52,7 @@ type facts struct {
 	host   string
 	note   string
 	env    config.Env // pinned: stays until another process owns the session
+	config string     // of the host that attached it last
 }
 
 // Session is one agent session, named session, terminal or lone command. Its
@@ -103,6 +104,10 @@ func (s *Session) State() State { return s.facts.Load().state }
 // Env is the environment pinned at attach, nil when none was sent. It must not
 // be changed.
 func (s *Session) Env() config.Env { return s.facts.Load().env }
+
+// Config is the configuration file that the session's host named in its hello,
+// or empty: what is in effect for the session, whatever its agent asks for.
+func (s *Session) Config() string { return s.facts.Load().config }
 
 // Rules is the host's rule list, nil when the host has sent none. It must not
 // be changed. When the bridge is lost the list is no longer Confirmed.

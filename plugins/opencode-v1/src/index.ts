@@ -22,7 +22,7 @@ declare const __VERSION__: string
 /** The plugin. Loaded twice in one instance of the host (two files, one re-exporting the other) it works once. */
 export default async function tenon(input: PluginInput, given?: Record<string, unknown>): Promise<Hooks> {
   if (isSecond(input.client)) return {}
-  const options = readOptions(given, process.argv)
+  const options = readOptions(given, process.argv, process.env)
   const { client } = input
   const bridge = (): Bridge => link
   const sessions = sessionTable(client, bridge, process.env)

@@ -4,7 +4,7 @@
 export interface Options {
   /** The tenon program: a path, or a name in PATH. Default "tenon". */
   bin: string
-  /** A config file for tenon, instead of the user's. */
+  /** A config file for tenon, instead of the user's. Default: TENON_CONFIG of opencode's environment. */
   config?: string
   /** Whether somebody sees questions. Default: yes, except under `opencode run`. */
   interactive: boolean
@@ -17,7 +17,11 @@ const types: Record<string, string> = { bin: "string", config: "string", interac
  *
  * @throws Error naming the option that is wrong
  */
-export function readOptions(given: Record<string, unknown> | undefined, argv: string[]): Options {
+export function readOptions(
+  given: Record<string, unknown> | undefined,
+  argv: string[],
+  env: NodeJS.ProcessEnv,
+): Options {
   const options = given ?? {}
   for (const [name, value] of Object.entries(options)) {
     if (!types[name]) throw new Error(`opencode-tenon: there is no option "${name}"; known: bin, config, interactive`)
@@ -25,7 +29,7 @@ export function readOptions(given: Record<string, unknown> | undefined, argv: st
   }
   return {
     bin: (options.bin as string | undefined) ?? "tenon",
-    config: options.config as string | undefined,
+    config: (options.config as string | undefined) ?? (env.TENON_CONFIG || undefined),
     // `opencode run` rejects every request at once: nobody would see it.
     interactive: (options.interactive as boolean | undefined) ?? !argv.slice(2).includes("run"),
   }

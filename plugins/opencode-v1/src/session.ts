@@ -63,8 +63,7 @@ export function sessionTable(client: Client, bridge: () => Bridge, env: NodeJS.P
     entry.seen = digest(session)
     if (session.parentID && depth < maxDepth) await attach(session.parentID, undefined, depth + 1)
     const agent = entry.agent ?? session.agent ?? "build"
-    const rules =
-      (await readRules(client, session, agent).catch(() => undefined)) ?? unconfirmed(entry.attached?.rules)
+    const rules = (await readRules(client, session, agent).catch(() => undefined)) ?? unconfirmed(entry.attached?.rules)
     const params = {
       session: id,
       ...(session.parentID ? { parent: session.parentID } : {}),

@@ -12,7 +12,6 @@ type timers struct {
 	byID  map[int64]*timer
 	alarm *time.Timer
 	set   int64 // counts
-	free  int   // timers that keep nothing alive
 }
 
 type timer struct {

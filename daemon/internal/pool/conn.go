@@ -31,7 +31,19 @@ func (c *counted) Call(ctx context.Context, call upstream.Call) (json.RawMessage
 	raw, err := c.Conn.Call(ctx, call)
 	c.inst.inFlight.Add(-1)
 	c.inst.settle(err)
-	return raw, err
+	return raw, c.inst.because(err)
+}
+
+// because gives a call that broke since its instance was ended the reason of
+// that end: the connection knows only that it was closed. The call's fate stays.
+func (i *Instance) because(err error) error {
+	ended := i.ended.Load()
+	if ended == nil || fault.KindOf(err) != fault.ServerUnavailable {
+		return err
+	}
+	why := *ended
+	why.Data = fault.From(err).Data
+	return why.Because(err)
 }
 
 // settle learns from the outcome of a call. An error of the tool is an answer:

@@ -43,6 +43,7 @@ type Instance struct {
 	spare     bool   // guarded by Pool.mu
 	endReason string // guarded by Pool.mu; set once
 
+	ended    atomic.Pointer[fault.Error] // what End says; nil: it runs, or broke by itself
 	phase    atomic.Int32
 	conn     atomic.Pointer[counted]
 	inFlight atomic.Int64

@@ -185,7 +185,9 @@ func (p *Pool) endLocked(i *Instance, reason string) {
 	}
 	i.endReason = reason
 	i.phase.Store(phaseEnding)
-	i.stop(fault.New(fault.ServerUnavailable, "server %q was ended: %s", i.def.Server.Name, reason).At(i.def.Server.Name, ""))
+	why := fault.New(fault.ServerUnavailable, "server %q was ended: %s", i.def.Server.Name, reason).At(i.def.Server.Name, "")
+	i.ended.Store(why)
+	i.stop(why)
 }
 
 // free gives the slot back; called once, by the instance's own goroutine, when

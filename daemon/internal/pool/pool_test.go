@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -225,6 +226,34 @@ func TestEndingAStartEndsItsWaiters(t *testing.T) {
 	}
 	if s := p.Status("s"); s.State != "idle" {
 		t.Errorf("ending is no crash: %+v", s)
+	}
+}
+
+func TestACallBrokenByTheEndOfItsInstanceNamesTheReason(t *testing.T) {
+	calling := make(chan struct{}, 1)
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) {
+		c.OnCall = func(context.Context, upstream.Call) (json.RawMessage, error) {
+			calling <- struct{}{}
+			<-c.Done()
+			e := fault.New(fault.ServerUnavailable, "connection to server s was closed")
+			e.Data = []byte(`{"fate":"unknown"}`)
+			return nil, e
+		}
+	}}
+	p := newPool(t, f, pool.Options{})
+	for reason, end := range map[string]func(*pool.Instance){
+		"released by the user": func(i *pool.Instance) { p.End(i, "released by the user") },
+		"restarted by a user":  func(*pool.Instance) { p.Restart("s") },
+	} {
+		i := mustStart(t, p, pooltest.Definition("s"))
+		failed := make(chan error, 1)
+		go func() { failed <- call(t, i) }()
+		<-calling
+		end(i)
+		err := fault.From(<-failed)
+		if err == nil || err.Kind != fault.ServerUnavailable || !strings.Contains(err.Message, reason) || string(err.Data) != `{"fate":"unknown"}` {
+			t.Errorf("%s: %+v", reason, err)
+		}
 	}
 }
 

@@ -203,9 +203,7 @@ func (o *execOptions) failure(r *proto.RunResult) {
 		where = fmt.Sprintf("%s:%d:%d: ", first(o.file, "script"), e.Position.Line, e.Position.Column)
 	}
 	a.note("error: %s%s (%s)", where, e.Message, e.Kind)
-	if e.Feedback != "" {
-		a.note("feedback: %s", e.Feedback)
-	}
+	a.feedback(e.Feedback, e.Message)
 	if e.Hint != "" {
 		a.note("hint: %s", e.Hint)
 	}

@@ -41,6 +41,13 @@ func (a *app) say(format string, args ...any) {
 	}
 }
 
+// feedback shows what a human said when refusing, unless the message has it.
+func (a *app) feedback(text, message string) {
+	if text != "" && !strings.Contains(message, text) {
+		a.note("feedback: %s", text)
+	}
+}
+
 // fail writes a failure: as the one document with --json, else for people.
 func (a *app) fail(e *fault.Error) {
 	if a.flags.json || e.Kind == fault.UsageError && a.namesJSON() {
@@ -48,9 +55,7 @@ func (a *app) fail(e *fault.Error) {
 		return
 	}
 	a.note("error: %s (%s)", e.Message, e.Kind)
-	if e.Feedback != "" {
-		a.note("feedback: %s", e.Feedback)
-	}
+	a.feedback(e.Feedback, e.Message)
 	if e.Hint != "" {
 		a.note("hint: %s", e.Hint)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -36,5 +37,16 @@ func TestAResultThatCannotBeWrittenSaysWhy(t *testing.T) {
 	a := &app{Options: Options{Out: io.Discard}}
 	if err := a.copyOut(failing{errors.New("reset")}); fault.KindOf(err) != fault.DaemonUnavailable {
 		t.Errorf("a lost daemon: got %v", err)
+	}
+}
+
+func TestAFeedbackIsShownOnce(t *testing.T) {
+	for _, message := range []string{"fake/echo was refused by the user: use a copy", "fake/echo was refused by the user"} {
+		var out bytes.Buffer
+		a := &app{Options: Options{Err: &out}}
+		a.fail(&fault.Error{Kind: fault.PermissionDenied, Message: message, Feedback: "use a copy"})
+		if n := strings.Count(out.String(), "use a copy"); n != 1 {
+			t.Errorf("%d times in %q", n, out.String())
+		}
 	}
 }

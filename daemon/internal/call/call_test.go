@@ -47,6 +47,15 @@ func TestUnknownNamesComeWithTheNearest(t *testing.T) {
 	if err == nil || err.Kind != fault.UnknownTool || !strings.Contains(err.Hint, "tools.fake.echo") {
 		t.Errorf("tool: %+v", err)
 	}
+	for surface, program := range map[string]bool{"cli": false, "bridge": true} {
+		for tool, near := range map[string]string{"ecko": "tools.fake.echo", "zzzzzzzzzz": ""} {
+			r.caller.Surface = surface
+			_, err := r.call(tool, `{}`)
+			if !strings.Contains(err.Hint, near) || strings.Contains(err.Hint, "search(") != program || !program && !strings.Contains(err.Hint, "tenon ls fake") {
+				t.Errorf("%s from %s: hint %q", tool, surface, err.Hint)
+			}
+		}
+	}
 	req := r.request("echo", `{}`)
 	req.Server = "fak"
 	_, failed := r.path.Call(context.Background(), req)

@@ -241,7 +241,7 @@ func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, 
 		}
 		if now == nil {
 			names := c.p.namespaces.of(c.req.View)
-			return false, unknownTool(names.names[c.server.Name], c.server.Name, c.req.Tool, list)
+			return false, unknownTool(c.req.Caller, names.names[c.server.Name], c.server.Name, c.req.Tool, list)
 		}
 	}
 	if c.tool == nil || c.tool.Fingerprint != now.Fingerprint {

@@ -18,6 +18,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/lease"
+	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/policy"
 )
 
@@ -55,7 +56,7 @@ func (c *call) resolve(ctx context.Context) error {
 	list := c.p.o.Catalog.For(c.def.ID, bound)
 	c.tool = find(list, req.Tool)
 	if c.tool == nil && list != nil && list.Fresh && bound == "" {
-		return unknownTool(names.names[c.server.Name], c.server.Name, req.Tool, list)
+		return unknownTool(req.Caller, names.names[c.server.Name], c.server.Name, req.Tool, list)
 	}
 	if c.tool != nil {
 		c.toolName = c.tool.Name
@@ -331,7 +332,9 @@ func unknownServer(v *config.View, name string) error {
 	return e.WithHint("tenon ls shows the servers of this directory")
 }
 
-func unknownTool(namespace, server, name string, list *catalog.List) error {
+// unknownTool suggests what was meant. On the command line there is no search()
+// to ask, so the list is named there.
+func unknownTool(caller *peer.Caller, namespace, server, name string, list *catalog.List) error {
 	var known []string
 	for _, t := range list.Tools {
 		known = append(known, t.Ident)
@@ -341,7 +344,13 @@ func unknownTool(namespace, server, name string, list *catalog.List) error {
 	for i, ident := range near {
 		near[i] = catalog.Path(namespace, ident)
 	}
-	if len(near) > 0 {
+	shell := caller != nil && caller.Surface == "cli"
+	switch {
+	case shell && len(near) > 0:
+		return e.WithHint("did you mean %s? tenon ls %s lists the tools", strings.Join(near, ", "), server)
+	case shell:
+		return e.WithHint("tenon ls %s lists the tools", server)
+	case len(near) > 0:
 		return e.WithHint("did you mean %s? search(%q) finds tools by words", strings.Join(near, ", "), name)
 	}
 	return e.WithHint("search(%q) finds tools by words; tenon ls %s lists them", name, server)

@@ -78,17 +78,30 @@ func (l *lineReader) feed(b []byte) {
 // hold keeps the part of a line whose end is not here yet.
 func (l *lineReader) hold(b []byte) {
 	if l.head == nil && int64(len(l.long)+len(b)) <= l.max {
+		l.grow(len(b))
 		l.long = append(l.long, b...)
 		return
 	}
 	l.skip(b)
 }
 
+// grow makes room for n more bytes of a line. Append alone would double past
+// the cap, and a quarter more of 64 MiB is much to hold for nothing.
+func (l *lineReader) grow(n int) {
+	need := len(l.long) + n
+	if need <= cap(l.long) {
+		return
+	}
+	bigger := make([]byte, len(l.long), max(need, int(min(int64(2*cap(l.long)), l.max))))
+	copy(bigger, l.long)
+	l.long = bigger
+}
+
 // skip forgets a part of a line beyond the cap but its ends.
 func (l *lineReader) skip(b []byte) {
 	if l.head == nil {
-		whole := append(l.long[:len(l.long):len(l.long)], b[:min(len(b), edgeBytes)]...)
-		l.head = bytes.Clone(whole[:min(len(whole), edgeBytes)])
+		l.head = append([]byte{}, l.long[:min(len(l.long), edgeBytes)]...) // never nil: it marks the skipping
+		l.head = append(l.head, b[:min(len(b), edgeBytes-len(l.head))]...)
 		l.tail = bytes.Clone(l.long[max(0, len(l.long)-edgeBytes):])
 		l.size = int64(len(l.long))
 		l.long = nil

@@ -67,6 +67,7 @@ func (c *conn) dispatch(b []byte, m *message, owned bool, tie int64) {
 		c.asked(m, tie)
 	case m.notice():
 		c.noticed(b, m)
+	case m.method == nil && c.empty(m.id):
 	default:
 		c.makeNoise(b)
 	}
@@ -81,12 +82,31 @@ func (c *conn) answered(id int64, m *message, owned bool) {
 	if p == nil {
 		return // late, after a cancel
 	}
+	if m.result[0] != '{' { // every result of the protocol is an object
+		p.settle(nil, c.unusable("with a result that is no object"))
+		return
+	}
 	result := m.result
 	if !owned {
 		result = bytes.Clone(result)
 	}
 	c.answers.Add(1)
 	p.settle(result, nil)
+}
+
+// empty fails the call that an answer with neither result nor error was meant
+// for: no other will come. It reports false when there is no such call.
+func (c *conn) empty(id []byte) bool {
+	n, ok := number(id)
+	if !ok || !c.waiting(n) {
+		return false
+	}
+	c.settle(n, nil, c.unusable("with neither a result nor an error"))
+	return true
+}
+
+func (c *conn) unusable(how string) error {
+	return fault.New(fault.InvalidToolOutput, "server %s answered %s", c.spec.Name, how).At(c.spec.Name, "")
 }
 
 func (c *conn) noticed(b []byte, m *message) {

@@ -160,6 +160,28 @@ func TestMemoryIsBoundedWhileSkipping(t *testing.T) {
 	}
 }
 
+//
+func TestTheCapBoundsTheBufferOfALineAndSkippingFreesIt(t *testing.T) {
+	const limit = 24 << 20
+	l := newLineReader(nil, limit, &collector{})
+	chunk := bytes.Repeat([]byte("x"), readBuffer)
+	var most int
+	for fed := 0; fed < 2*limit; fed += len(chunk) {
+		l.feed(chunk)
+		most = max(most, cap(l.long))
+		if l.head != nil && cap(l.long)+cap(l.head)+cap(l.tail) > 1<<20 {
+			t.Fatalf("%d bytes are held while skipping", cap(l.long)+cap(l.head)+cap(l.tail))
+		}
+	}
+	if l.head == nil || most > limit+1<<20 {
+		t.Errorf("skipping %v, at most %d bytes were held under a cap of %d", l.head != nil, most, limit)
+	}
+	l.feed([]byte("\nok\n"))
+	if cap(l.long)+cap(l.head)+cap(l.tail) > 1<<20 || l.sink.(*collector).lines[0] != "ok" {
+		t.Errorf("%d bytes are held afterwards", cap(l.long)+cap(l.head)+cap(l.tail))
+	}
+}
+
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nbb\n\nccc"), 2, 1)
 	f.Add([]byte(strings.Repeat("x", 9000)+"\ny"), 100, 7)

@@ -308,6 +308,21 @@ func TestMalformedAnswerFailsItsCallOnly(t *testing.T) {
 	text(t, c, Call{Tool: "echo"})
 }
 
+func TestAnswerWithoutAUsableResultFailsItsCallAtOnce(t *testing.T) {
+	for answer, why := range map[string]string{
+		`{"jsonrpc":"2.0","id":1000001}`:                            "neither a result nor an error",
+		`{"jsonrpc":"2.0","id":1000001,"error":null}`:               "neither a result nor an error",
+		`{"jsonrpc":"2.0","id":1000001,"result":null}`:              "no object",
+		`{"jsonrpc":"2.0","id":1000001,"result":[{"type":"text"}]}`: "no object",
+		`{"jsonrpc":"2.0","id":1000001,"result":"done"}`:            "no object",
+	} {
+		c := dial(t, stdioSpec(t, "--say", "call:1", answer+`\n`))
+		_, err := c.Call(context.Background(), Call{Tool: "sleep", Arguments: args(`{"ms":60000}`)})
+		wantKind(t, err, fault.InvalidToolOutput, why)
+		text(t, c, Call{Tool: "echo"})
+	}
+}
+
 func TestStderrFloodDoesNotStall(t *testing.T) {
 	e := &ear{}
 	s := stdioSpec(t, "--stderr", itoa(4<<20))

@@ -24,7 +24,7 @@ func TestAnAskRulePromptsOnTheTerminal(t *testing.T) {
 			}{
 				{"y\r", "hello\r\n", 0},
 				{"n\r", "PermissionDenied", 4},
-				{"no, use a copy\r", "feedback: use a copy", 4},
+				{"no, use a copy\r", "refused by the user: use a copy", 4},
 				{"\r", "PermissionDenied", 4},
 				{"\x03", "", 130},
 			} {

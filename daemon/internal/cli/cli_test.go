@@ -47,6 +47,8 @@ func TestMistakesOnTheCommandLineAreNamedWithTheNearestRightWord(t *testing.T) {
 		{[]string{"exec", "--tiemout", "3s"}, "--timeout"},
 		{[]string{"exec", "--timeout", "soon"}, "soon"},
 		{[]string{"exec", "--timeout", "5", "-e", "1"}, "a duration has a unit"},
+		{[]string{"exec", "--memory", "1MiB", "-e", "1"}, "--memory must be from 4MiB"},
+		{[]string{"exec", "--memory", "2GiB", "-e", "1"}, "--memory must be from 4MiB"},
 		{[]string{"exec", "--timeout", "-1s", "-e", "1"}, "--timeout cannot be negative"},
 		{[]string{"exec", "--max-calls", "0", "-e", "1"}, "more than 0"},
 		{[]string{"daemon", "logs", "-n", "-1"}, "--lines cannot be negative"},

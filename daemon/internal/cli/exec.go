@@ -11,6 +11,7 @@ import (
 
 	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
@@ -66,7 +67,7 @@ func (a *app) execCommand() *cobra.Command {
 	f.DurationVar(&o.callTimeout, "call-timeout", 0, "limit of each call; default: the tool's")
 	f.StringVar(&o.maxOutput, "max-output", "", "`bytes` of value and logs to return, such as 1MiB; the rest stays readable with: tenon runs output")
 	f.IntVar(&o.maxCalls, "max-calls", 0, "most calls of the run; default: script.maxToolCalls")
-	f.StringVar(&o.memory, "memory", "", "`bytes` the program may use, such as 128MiB")
+	f.StringVar(&o.memory, "memory", "", "`bytes` the program may use, such as 128MiB; from 4MiB to 1984MiB")
 	f.StringVar(&o.input, "input", "", "`JSON` the program sees as input; - reads standard input")
 	f.BoolVar(&o.stream, "stream", false, "print every frame of the run as a line of JSON")
 	return c
@@ -124,6 +125,9 @@ func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 	}
 	if req.MemoryBytes, err = size("--memory", o.memory); err != nil {
 		return req, err
+	}
+	if m := req.MemoryBytes; m != 0 && (m < engine.MinMemory || m > engine.MaxMemory) {
+		return req, fault.New(fault.UsageError, "--memory must be from 4MiB to 1984MiB, not %s", o.memory)
 	}
 	if req.Code, req.Name, err = o.source(ctx); err != nil {
 		return req, err

@@ -15,6 +15,9 @@ func (a *app) runsCommand() *cobra.Command {
 	var f client.RunFilter
 	list := func(cmd *cobra.Command, _ []string) error { return runsList(cmd.Context(), a, f) }
 	c := &cobra.Command{Use: "runs", Short: "List runs, live and past; show, read or cancel one",
+		Long: "Lists runs, live and past, newest first. Where an ID is asked for, a beginning of it\n" +
+			"does when it fits one run only (run_ and at least 8 characters), and last is the newest;\n" +
+			"cancel looks among the live runs.",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if len(words) > 0 {
 				return unknownCommand(cmd, words[0])
@@ -42,10 +45,14 @@ func (a *app) runsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.CancelRun(cmd.Context(), words[0]); err != nil {
+			id, err := runNamed(cmd.Context(), a, c, words[0], true)
+			if err != nil {
+				return err
+			}
+			if err := c.CancelRun(cmd.Context(), id); err != nil {
 				return interrupted(cmd.Context(), err)
 			}
-			return a.done("run "+words[0]+" cancelled", map[string]any{"cancelled": words[0]})
+			return a.done("run "+id+" cancelled", map[string]any{"cancelled": id})
 		}}
 	c.AddCommand(ls, show, output, cancel)
 	return c
@@ -90,6 +97,9 @@ func took(r proto.Run) string {
 func runsShow(ctx context.Context, a *app, id string) error {
 	c, err := a.connect()
 	if err != nil {
+		return err
+	}
+	if id, err = runNamed(ctx, a, c, id, false); err != nil {
 		return err
 	}
 	r, err := c.Run(ctx, id)
@@ -137,6 +147,9 @@ func runsShow(ctx context.Context, a *app, id string) error {
 func runsOutput(ctx context.Context, a *app, id, artifact string) error {
 	c, err := a.connect()
 	if err != nil {
+		return err
+	}
+	if id, err = runNamed(ctx, a, c, id, false); err != nil {
 		return err
 	}
 	body, mimeType, err := c.Output(ctx, id, artifact)

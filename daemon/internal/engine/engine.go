@@ -37,6 +37,13 @@ type Program struct {
 	Clock      Clock // told when compute starts and stops; may be nil
 }
 
+// What a program's Limits.Memory may be, in bytes: less does not hold the
+// language itself, more cannot be addressed by the embedded engine.
+const (
+	MinMemory = 4 << 20
+	MaxMemory = 2<<30 - 64<<20
+)
+
 // SessionInfo is the global session of a program.
 type SessionInfo struct {
 	ID    string `json:"id"`

@@ -85,7 +85,7 @@ func TestOnlySoManyProgramsComputeAtATime(t *testing.T) {
 	}
 	close(proceed)
 	for _, one := range []*Run{a, b, third} {
-		if res := one.Wait(); !res.OK || res.Timing.Compute <= 0 {
+		if res := one.Wait(); !res.OK || one != third && res.Timing.Compute <= 0 { // the third has nothing left to compute
 			t.Errorf("%+v %+v", res.Error, res.Timing)
 		}
 	}

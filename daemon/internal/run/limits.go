@@ -5,6 +5,7 @@ import (
 
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
 
@@ -14,6 +15,28 @@ type limits struct {
 	output     int64
 	calls      int
 	engine     engine.Limits
+}
+
+// checkLimits refuses numbers that mean nothing. 0 is as good as absent, but for
+// timeoutMs, where it means none.
+func checkLimits(x proto.ExecRequest) error {
+	wall := int64(0)
+	if x.TimeoutMS != nil {
+		wall = *x.TimeoutMS
+	}
+	switch {
+	case wall < 0:
+		return fault.New(fault.UsageError, "timeoutMs must be 0 (none) or more, not %d", wall)
+	case x.CallTimeoutMS < 0:
+		return fault.New(fault.UsageError, "callTimeoutMs must be 0 (the default) or more, not %d", x.CallTimeoutMS)
+	case x.MaxOutputBytes < 0:
+		return fault.New(fault.UsageError, "maxOutputBytes must be 0 (the default) or more, not %d", x.MaxOutputBytes)
+	case x.MaxToolCalls < 0:
+		return fault.New(fault.UsageError, "maxToolCalls must be 1 or more, not %d", x.MaxToolCalls)
+	case x.MemoryBytes != 0 && (x.MemoryBytes < engine.MinMemory || x.MemoryBytes > engine.MaxMemory):
+		return fault.New(fault.UsageError, "memoryBytes must be from %d (4 MiB) to %d (1984 MiB), not %d", engine.MinMemory, engine.MaxMemory, x.MemoryBytes)
+	}
+	return nil
 }
 
 func limitsOf(x proto.ExecRequest, s config.Script) limits {

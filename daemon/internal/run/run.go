@@ -136,8 +136,12 @@ type Run struct {
 }
 
 // Start starts a run. What is wrong with the program or the engine is in its
-// result; an error means that there is no run (the daemon is stopping).
+// result; an error means that there is no run: the daemon is stopping, or a
+// limit is out of its range (UsageError).
 func (m *Manager) Start(ctx context.Context, spec Spec) (*Run, error) {
+	if err := checkLimits(spec.Exec); err != nil {
+		return nil, err
+	}
 	r, err := m.open(spec, nameOfEngine(spec))
 	if err != nil {
 		return nil, err

@@ -71,12 +71,12 @@ func TestAProgramGetsItsWorld(t *testing.T) {
 	r := newRig(t)
 	input := json.RawMessage(`{"a":1}`)
 	r.view.Script.CPU, r.view.Script.Memory = time.Second, 99
-	r.exec(proto.ExecRequest{Code: "tools.fake.echo()", Name: "a.ts", Args: []string{"x"}, Input: input, Cwd: "/else", MemoryBytes: 77},
+	r.exec(proto.ExecRequest{Code: "tools.fake.echo()", Name: "a.ts", Args: []string{"x"}, Input: input, Cwd: "/else", MemoryBytes: 77 << 20},
 		func(_ context.Context, p engine.Program, h engine.Host) *engine.Outcome {
 			if p.Source != "tools.fake.echo()" || p.Name != "a.ts" || p.Args[0] != "x" || string(p.Input) != string(input) || p.Session.Cwd != "/else" || p.Session.ID != r.session.ID || !strings.HasPrefix(p.Session.RunID, "run_") {
 				t.Errorf("program %+v", p)
 			}
-			if p.Limits.CPU != time.Second || p.Limits.Memory != 77 || p.Limits.Concurrency != DefaultConcurrency {
+			if p.Limits.CPU != time.Second || p.Limits.Memory != 77<<20 || p.Limits.Concurrency != DefaultConcurrency {
 				t.Errorf("limits %+v", p.Limits)
 			}
 			var names []string
@@ -284,5 +284,23 @@ func TestAClosedManagerStartsNothing(t *testing.T) {
 	}
 	if _, err := r.m.Start(ctx, r.spec(proto.ExecRequest{})); fault.KindOf(err) != fault.DaemonUnavailable {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestLimitsOutOfRangeAreNamed(t *testing.T) {
+	r := newRig(t)
+	less := int64(-1)
+	for field, x := range map[string]proto.ExecRequest{
+		"timeoutMs must be 0":                     {TimeoutMS: &less},
+		"callTimeoutMs must be 0":                 {CallTimeoutMS: -1},
+		"maxOutputBytes must be 0":                {MaxOutputBytes: -1},
+		"maxToolCalls must be 1":                  {MaxToolCalls: -1},
+		"memoryBytes must be from 4194304 (4 MiB": {MemoryBytes: 4<<20 - 1},
+		"to 2080374784 (1984 MiB)":                {MemoryBytes: 2 << 30},
+	} {
+		_, err := r.m.Start(context.Background(), r.spec(x))
+		if fault.KindOf(err) != fault.UsageError || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 }

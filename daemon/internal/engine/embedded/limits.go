@@ -8,10 +8,7 @@ import (
 
 const (
 	defaultMemory = 64 << 20
-	// maxMemory is what one realm can address at all.
-	maxMemory   = 2<<30 - 64<<20
-	minMemory   = 4 << 20 // the prelude takes a part of it
-	defaultSize = (defaultMemory + fixedMemory + pageSize - 1) &^ (pageSize - 1)
+	defaultSize   = (defaultMemory + fixedMemory + pageSize - 1) &^ (pageSize - 1)
 	// settleTime is how long cancelled calls are given to return before the
 	// outcome is.
 	settleTime = 250 * time.Millisecond
@@ -21,7 +18,7 @@ const (
 // there is.
 func withDefaults(l engine.Limits) engine.Limits {
 	limit(&l.CPU, 60*time.Second, 1<<62)
-	limit(&l.Memory, defaultMemory, maxMemory)
+	limit(&l.Memory, defaultMemory, engine.MaxMemory)
 	limit(&l.Depth, 100, 1<<30)
 	limit(&l.Concurrency, 16, 1<<30)
 	limit(&l.Capture, 16<<20, 1<<62)
@@ -29,7 +26,7 @@ func withDefaults(l engine.Limits) engine.Limits {
 	limit(&l.Timers, 10_000, 1<<30)
 	limit(&l.Float, 5*time.Second, 1<<62)
 	limit(&l.Grace, 20*time.Millisecond, 1<<62)
-	l.Memory = min(max(l.Memory, minMemory), maxMemory)
+	l.Memory = min(max(l.Memory, engine.MinMemory), engine.MaxMemory)
 	return l
 }
 

@@ -91,6 +91,22 @@ func TestOverlayIsSeenByItsInstanceOnly(t *testing.T) {
 	}
 }
 
+func TestAnEntryThatIsNoToolIsLeftOutWithAWarning(t *testing.T) {
+	dir := t.TempDir()
+	list := append(tools("one"), upstream.Tool{Unusable: "tools[1] of the list is left out: it has no name"}, tool("two", `{"type":"object"}`))
+	l := New(Options{Dir: dir}).Learn("d", "a", 1, list)
+	again := New(Options{Dir: dir}).Base("d")
+	for name, l := range map[string]*List{"learnt": l, "kept": again} {
+		if len(l.Tools) != 2 || l.Named("two") == nil || l.Problem != "" || len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "tools[1]") {
+			t.Errorf("%s: %d tools, problem %q, warnings %q", name, len(l.Tools), l.Problem, l.Warnings)
+		}
+	}
+	c := New(Options{Dir: dir})
+	if l := c.Learn("d", "b", 1, tools("one", "two")); len(l.Warnings) != 0 {
+		t.Errorf("mended, and still %q", l.Warnings)
+	}
+}
+
 func TestDuplicateNamesKeepTheFormerList(t *testing.T) {
 	c := New(Options{})
 	c.Learn("d", "a", 1, tools("one", "two"))

@@ -24,13 +24,15 @@ type List struct {
 	Tools       []*Tool
 	Fingerprint string   // digest of all tools, whatever their order
 	Problem     string   // why a newer list was refused; empty when fine
-	Warnings    []string // names that had to be changed
+	Warnings    []string // names that had to be changed, entries that are no tools
 	Fresh       bool     // a live instance gave it in this daemon's life
 
 	byName  map[string]*Tool
 	byIdent map[string]*Tool
 
 	idents map[string]string
+
+	unusable []string // why entries of the server's list are left out
 }
 
 // Named finds a tool by its own name.
@@ -53,16 +55,37 @@ func (l *List) Ident(ident string) *Tool {
 // must not be changed.
 func (l *List) Idents() map[string]string { return l.idents }
 
+// maxUnusable is how many entries that are no tools are named.
+const maxUnusable = 10
+
 // build makes a list, or says why it cannot be one.
-func build(tools []upstream.Tool) (*List, string) {
+func build(listed []upstream.Tool) (*List, string) {
+	var unusable []string
+	tools := make([]upstream.Tool, 0, len(listed))
+	for _, t := range listed {
+		if t.Unusable != "" {
+			unusable = append(unusable, t.Unusable)
+			continue
+		}
+		tools = append(tools, t)
+	}
 	l := &List{
-		Tools:   make([]*Tool, len(tools)),
-		byName:  make(map[string]*Tool, len(tools)),
-		byIdent: make(map[string]*Tool, len(tools)),
-		idents:  make(map[string]string, len(tools)),
+		Tools:    make([]*Tool, len(tools)),
+		byName:   make(map[string]*Tool, len(tools)),
+		byIdent:  make(map[string]*Tool, len(tools)),
+		idents:   make(map[string]string, len(tools)),
+		unusable: unusable,
+		// A server of nothing but such entries must not flood ls.
+		Warnings: unusable[:min(len(unusable), maxUnusable)],
 	}
 	names := make([]string, len(tools))
 	var sum [sha256.Size]byte
+	for _, why := range unusable {
+		digest := sha256.Sum256([]byte(why))
+		for j := range sum {
+			sum[j] ^= digest[j]
+		}
+	}
 	for i, t := range tools {
 		if l.byName[t.Name] != nil {
 			return nil, fmt.Sprintf("the server lists two tools named %q", t.Name)

@@ -76,6 +76,9 @@ func (c *Catalog) write(definition string, l *List) {
 	for i, t := range l.Tools {
 		s.Tools[i] = t.Tool
 	}
+	for _, why := range l.unusable {
+		s.Tools = append(s.Tools, upstream.Tool{Unusable: why})
+	}
 	data, err := json.Marshal(s)
 	if err == nil {
 		err = replace(path, data)

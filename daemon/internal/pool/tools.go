@@ -132,6 +132,9 @@ func (i *Instance) relist(ctx context.Context) error {
 func (i *Instance) refuse(tools []upstream.Tool) error {
 	seen := make(map[string]bool, len(tools))
 	for _, t := range tools {
+		if t.Unusable != "" {
+			continue
+		}
 		if seen[t.Name] {
 			return fault.New(fault.ServerUnavailable, "server %q lists the tool %q twice; its list is refused", i.def.Server.Name, t.Name).
 				At(i.def.Server.Name, "").

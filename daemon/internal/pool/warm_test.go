@@ -215,6 +215,18 @@ func TestAServerWhoseFirstListIsRefusedServesWithoutTools(t *testing.T) {
 	}
 }
 
+func TestEntriesThatAreNoToolsAreNoDuplicates(t *testing.T) {
+	f := &pooltest.Farm{Setup: func(c *pooltest.Conn) {
+		c.OnTools = func(context.Context) ([]upstream.Tool, error) {
+			return []upstream.Tool{{Unusable: "tools[0]"}, {Name: "one"}, {Unusable: "tools[2]"}}, nil
+		}
+	}}
+	i := mustStart(t, newPool(t, f, pool.Options{}), pooltest.Definition("s"))
+	if got, _, err := i.Tools(); len(got) != 3 || err != nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+}
+
 func TestWhatAServerPrintsIsKeptInBounds(t *testing.T) {
 	f := &pooltest.Farm{}
 	p := newPool(t, f, pool.Options{})

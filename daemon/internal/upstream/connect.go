@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -75,13 +76,15 @@ func (c *conn) Tools(ctx context.Context) ([]Tool, error) {
 			return nil, c.listError(ctx, err)
 		}
 		var page struct {
-			Tools      []Tool `json:"tools"`
-			NextCursor string `json:"nextCursor"`
+			Tools      []json.RawMessage `json:"tools"`
+			NextCursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(raw, &page); err != nil {
 			return nil, c.unavailable("server %s: unreadable answer to tools/list: %w", c.spec.Name, err)
 		}
-		all = append(all, page.Tools...)
+		for _, entry := range page.Tools {
+			all = append(all, c.readTool(entry, len(all)))
+		}
 		if page.NextCursor == "" {
 			c.listed.Store(true)
 			return all, nil
@@ -93,6 +96,20 @@ func (c *conn) Tools(ctx context.Context) ([]Tool, error) {
 		cursor = page.NextCursor
 	}
 	return nil, c.unavailable("server %s: tools/list has more than %d pages", c.spec.Name, maxPages)
+}
+
+// readTool reads the entry at a place of the whole list. One that is no tool is
+// marked, so that it does not take the others with it.
+func (c *conn) readTool(entry json.RawMessage, at int) Tool {
+	var t Tool
+	if err := json.Unmarshal(entry, &t); err != nil {
+		return Tool{Unusable: c.mask.Replace(fmt.Sprintf("tools[%d] of the list is left out: %v", at, err))}
+	}
+	if t.Name == "" {
+		return Tool{Unusable: fmt.Sprintf("tools[%d] of the list is left out: it has no name", at)}
+	}
+	t.Unusable = ""
+	return t
 }
 
 // listError explains a failed list. A server without tools may refuse the

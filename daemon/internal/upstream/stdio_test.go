@@ -270,6 +270,19 @@ func TestEveryPageOfToolsIsRead(t *testing.T) {
 	}
 }
 
+func TestAnEntryThatIsNoToolDoesNotTakeTheOthersWithIt(t *testing.T) {
+	c := dial(t, stdioSpec(t, "--say", "list:1", `{"jsonrpc":"2.0","id":1000001,"result":{"tools":[{"name":"one"},{"title":"nameless"},{"name":7},"text",null,{"name":"two","unusable":"no"}]}}\n`))
+	tools, err := c.Tools(context.Background())
+	if err != nil || len(tools) != 6 {
+		t.Fatalf("%d entries, %v", len(tools), err)
+	}
+	for at, tool := range tools {
+		if usable := at == 0 || at == 5; usable != (tool.Unusable == "") || !usable && !strings.Contains(tool.Unusable, "tools["+itoa(at)+"]") {
+			t.Errorf("entry %d: %+v", at, tool)
+		}
+	}
+}
+
 // R-20, transport only
 func TestListChangesAndLogsAreHeard(t *testing.T) {
 	e := &ear{}

@@ -44,6 +44,9 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	// Unusable says why this entry of the list is no tool, naming its place;
+	// nobody can call it. Never taken from the server.
+	Unusable string `json:"unusable,omitempty"`
 }
 
 // Call is one tools/call.

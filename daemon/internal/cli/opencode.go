@@ -24,7 +24,7 @@ func (a *app) opencodeCommand() *cobra.Command {
 		c := &cobra.Command{Use: use, Short: short, Args: args(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) }}
 		c.Flags().BoolVar(&o.v1, "v1", false, "for opencode v1 (the default)")
-		c.Flags().BoolVar(&o.project, "project", false, "in this project's opencode.json instead of the user's")
+		c.Flags().BoolVar(&o.project, "project", false, "in this project instead of the user's configuration: its opencode.jsonc, else its opencode.json, else a new opencode.jsonc")
 		return c
 	}
 	return group("opencode", "Install tenon's plugin into opencode, or take it out",
@@ -165,7 +165,11 @@ func opencodeUninstall(ctx context.Context, o *opencodeOptions) error {
 		o.app.say("nothing to do: the plugin is not in %s", r.Config)
 		return nil
 	}
-	o.app.say("uninstalled from %s", r.Config)
+	if r.Removed {
+		o.app.say("uninstalled: %s, which install had made, is removed", r.Config)
+	} else {
+		o.app.say("uninstalled from %s", r.Config)
+	}
 	if len(r.Enabled) > 0 {
 		o.app.say("opencode starts these itself again: %s", strings.Join(r.Enabled, ", "))
 	}

@@ -19,6 +19,9 @@ type Target struct {
 	Bin       string // the tenon program that the plugin runs
 }
 
+// newConfig is what a configuration starts from where there is none.
+const newConfig = "{}\n"
+
 // File is the configuration file to edit: the one that exists, opencode.jsonc
 // before opencode.json as opencode reads them, else a new opencode.jsonc.
 func (t Target) File() string {
@@ -40,7 +43,8 @@ type Result struct {
 	Config  string `json:"config"`
 	Plugin  string `json:"plugin"`
 	Changed bool   `json:"changed"`
-	Backup  string `json:"backup,omitempty"` // of the configuration, when it was changed
+	Backup  string `json:"backup,omitempty"`  // of the configuration, when it was changed
+	Removed bool   `json:"removed,omitempty"` // the configuration, which install had made, is gone
 	// Enabled are the servers that an uninstall gave back to opencode.
 	Enabled []string `json:"enabled,omitempty"`
 }
@@ -76,7 +80,7 @@ func (t Target) Install(plugin []byte) (Result, error) {
 func (t Target) edit(file string, change func([]byte) ([]byte, error)) (bool, error) {
 	changed, err := jsonc.EditFile(file, change)
 	if errors.Is(err, fs.ErrNotExist) {
-		doc, err := change([]byte("{}\n"))
+		doc, err := change([]byte(newConfig))
 		if err != nil {
 			return false, fault.New(fault.ConfigError, "%s: %w", file, err)
 		}
@@ -92,9 +96,38 @@ func (t Target) edit(file string, change func([]byte) ([]byte, error)) (bool, er
 	return changed, nil
 }
 
-// Uninstall takes the entry and the plugin's file out again.
+// made reports whether file is as Install makes it where there is none: a
+// regular file of nothing but the entry. A file that was there before has a
+// backup without the entry.
+func (t Target) made(file string) bool {
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	ours := func(file string) bool {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		rest, err := jsonc.RemovePlugin(doc, t.Plugin())
+		return err == nil && !bytes.Equal(rest, doc) && string(rest) == newConfig
+	}
+	_, err := os.Lstat(file + jsonc.BackupSuffix)
+	return ours(file) && (errors.Is(err, fs.ErrNotExist) || ours(file+jsonc.BackupSuffix))
+}
+
+// Uninstall takes the entry out again. A configuration that Install made, and
+// that nobody has added to, is removed with its backup.
 func (t Target) Uninstall() (Result, error) {
 	r := Result{Config: t.File(), Plugin: t.Plugin()}
+	if t.made(r.Config) {
+		for _, file := range []string{r.Config, r.Config + jsonc.BackupSuffix} {
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return r, fault.New(fault.ConfigError, "cannot remove the configuration that install made: %w", err)
+			}
+		}
+		r.Changed, r.Removed = true, true
+		return r, nil
+	}
 	changed, err := jsonc.EditFile(r.Config, func(doc []byte) ([]byte, error) { return jsonc.RemovePlugin(doc, t.Plugin()) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

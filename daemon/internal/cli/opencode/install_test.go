@@ -90,3 +90,46 @@ func TestWithoutAFileOneIsMade(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 }
+
+func TestUninstallRemovesTheFileThatInstallMade(t *testing.T) {
+	x := target(t, "")
+	if _, err := x.Install([]byte("plugin")); err != nil {
+		t.Fatal(err)
+	}
+	moved := x
+	moved.Bin = "/elsewhere/tenon" // an edit, which leaves a backup
+	if r, err := moved.Install([]byte("plugin")); err != nil || r.Backup == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err := x.Uninstall(); err != nil || !r.Changed || !r.Removed || r.Backup != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if left, err := os.ReadDir(x.ConfigDir); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if r, err := x.Uninstall(); err != nil || r.Changed {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+}
+
+func TestUninstallKeepsAFileThatIsTheUsers(t *testing.T) {
+	empty := target(t, "{}\n") // as install would have made it, but it was there
+	added := target(t, "")
+	for name, x := range map[string]Target{"there before": empty, "added to": added} {
+		if _, err := x.Install([]byte("plugin")); err != nil {
+			t.Fatal(err)
+		}
+		if name == "added to" {
+			doc := "{\n  // mine\n" + read(t, x.File())[1:]
+			if err := os.WriteFile(x.File(), []byte(doc), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := x.Uninstall(); err != nil || !r.Changed || r.Removed {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		if _, err := os.Stat(x.File()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -70,7 +70,8 @@ func TestABodyThatIsTooLargeIsRefusedUnread(t *testing.T) {
 }
 
 // The bound is that of one request: neither the time a program takes nor the
-// pause before the next request counts.
+// pause before the next request counts. That nothing is given up while time
+// passes can only be seen by letting it pass: there is no condition to wait for.
 func TestABoundEndsWithItsRequest(t *testing.T) {
 	const limit = 50 * time.Millisecond
 	d := &double{exec: func(context.Context, proto.ExecRequest) Run {

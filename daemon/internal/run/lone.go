@@ -68,7 +68,7 @@ func (m *Manager) Call(ctx context.Context, spec CallSpec) (*proto.CallResult, e
 // failed is the result of a call that failed.
 func (r *Run) failed(e *fault.Error) *proto.RunResult {
 	res := r.shell()
-	res.Error = Error(e)
+	res.Error = e.Wire()
 	return res
 }
 

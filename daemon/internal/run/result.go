@@ -53,7 +53,7 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 		if cause := reason(causeOf(r)); cause != nil && (failure.Kind == fault.Cancelled || failure.Kind == fault.TimeoutExceeded) {
 			failure = cause
 		}
-		res.Error = Error(failure)
+		res.Error = failure.Wire()
 		res.Error.Stack = o.Stack
 		if res.Error.Position == nil && o.Err.Position != nil {
 			res.Error.Position = &proto.Position{Line: o.Err.Position.Line, Column: o.Err.Position.Column}

@@ -13,6 +13,8 @@ const (
 	MethodCallStart     = "call/start"
 	MethodStatusGet     = "status/get"
 	MethodCatalogSearch = "catalog/search"
+	MethodCatalogGet    = "catalog/get"
+	MethodCatalogTypes  = "catalog/types"
 	MethodRulesChanged  = "rules/changed"
 	MethodToolOutcome   = "tool/outcome"
 	// Notification from plugin to daemon: the question is before the user.
@@ -21,9 +23,12 @@ const (
 	// Daemon to plugin.
 	MethodResolve  = "session/resolve"
 	MethodAsk      = "permission/ask"
-	MethodWithdraw = "permission/withdraw"
+	MethodWithdraw = "permission/withdraw" // of both kinds of question
+	MethodQuestion = "elicitation/ask"
 	MethodNotice   = "notice/show"
 	MethodRunEvent = "run/event" // notification, Frame
+	// Notification: a list of tools that this host could see has changed.
+	MethodCatalogChanged = "catalog/changed"
 
 	// Both.
 	MethodCancelRequest = "$/cancelRequest" // notification {id}
@@ -207,6 +212,28 @@ type AskReply struct {
 	Reply    string `json:"reply"` // once, always, reject, unavailable
 	Feedback string `json:"feedback,omitempty"`
 	Denied   bool   `json:"denied,omitempty"` // a rule of the host denied it; nobody was asked
+}
+
+// Question is what a server asks in the middle of a call; answered with Answer.
+// The host validates nothing: the daemon holds the result against what was
+// asked. Like an Ask it is acknowledged with permission/shown within 2 s, or
+// the next who could answer is asked, and is taken back with
+// permission/withdraw.
+type Question struct {
+	ID       string          `json:"id"`
+	Origin   Origin          `json:"origin"`
+	Run      string          `json:"run,omitempty"`
+	Server   string          `json:"server"`
+	Tool     string          `json:"tool"`
+	Kind     string          `json:"kind"`               // elicitation, sampling
+	Params   json.RawMessage `json:"params"`             // of MCP's elicitation/create or sampling/createMessage; upstream text, never to be printed raw
+	Deadline string          `json:"deadline,omitempty"` // RFC 3339
+}
+
+// Answer answers Question: either the result, or why nobody could be asked.
+type Answer struct {
+	Result      json.RawMessage `json:"result,omitempty"` // of the same MCP method
+	Unavailable string          `json:"unavailable,omitempty"`
 }
 
 // AskShown says that the question is before the user.

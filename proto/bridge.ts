@@ -3,7 +3,7 @@
  * Twin of bridge.go; both are held against schema/bridge.json by their tests.
  */
 
-import type { Search, SearchResult, SessionStatus } from "./rest.ts"
+import type { Catalog, CatalogQuery, Search, SearchResult, SessionStatus, Types, TypesQuery } from "./rest.ts"
 import type { CallResult, Frame, RunResult } from "./result.ts"
 import type { Done } from "./rpc.ts"
 import type { Build } from "./version.ts"
@@ -210,6 +210,32 @@ export interface AskReply {
   denied?: boolean
 }
 
+/**
+ * Question is what a server asks in the middle of a call; answered with Answer. The host validates
+ * nothing: the daemon holds the result against what was asked. Like an Ask it is acknowledged with
+ * permission/shown within 2 s, or the next who could answer is asked, and is taken back with
+ * permission/withdraw.
+ */
+export interface Question {
+  id: string
+  origin: Origin
+  run?: string
+  server: string
+  tool: string
+  kind: "elicitation" | "sampling"
+  /** of MCP's elicitation/create or sampling/createMessage; upstream text, never to be printed raw */
+  params: unknown
+  /** RFC 3339 */
+  deadline?: string
+}
+
+/** Answer answers Question: either the result, or why nobody could be asked. */
+export interface Answer {
+  /** of the same MCP method */
+  result?: unknown
+  unavailable?: string
+}
+
 /** AskShown says that the question is before the user. */
 export interface AskShown {
   id: string
@@ -254,6 +280,10 @@ export interface Methods {
   /** plugin */
   "catalog/search": { params: Search; result: SearchResult }
   /** plugin */
+  "catalog/get": { params: CatalogQuery; result: Catalog }
+  /** plugin */
+  "catalog/types": { params: TypesQuery; result: Types }
+  /** plugin */
   "rules/changed": { params: RulesChanged; result: Done }
   /** plugin, notification */
   "tool/outcome": { params: ToolOutcome; result: void }
@@ -266,9 +296,13 @@ export interface Methods {
   /** daemon */
   "permission/withdraw": { params: Withdraw; result: Done }
   /** daemon */
+  "elicitation/ask": { params: Question; result: Answer }
+  /** daemon */
   "notice/show": { params: Notice; result: Done }
   /** daemon, notification */
   "run/event": { params: Frame; result: void }
+  /** daemon, notification: a list of tools that this host could see has changed */
+  "catalog/changed": { params: Done; result: void }
   /** both, notification */
   "$/cancelRequest": { params: CancelRequest; result: void }
 }

@@ -201,6 +201,39 @@ type Search struct {
 	Offset    int    `json:"offset,omitempty"`
 }
 
+// CatalogQuery is the query of GET /v1/catalog and catalog/get.
+type CatalogQuery struct {
+	Session   string `json:"session,omitempty"`
+	Directory string `json:"directory,omitempty"`
+	Budget    int    `json:"budget,omitempty"` // tokens that the text may cost; 0: 2000
+	Since     string `json:"since,omitempty"`  // fingerprint of the catalogue that the asker has
+}
+
+// Catalog is GET /v1/catalog and catalog/get: what tools there are, as a text
+// for a model.
+type Catalog struct {
+	Text        string `json:"text"`
+	Fingerprint string `json:"fingerprint"` // send it as since to get what changed
+	Partial     bool   `json:"partial"`     // the budget did not hold every tool
+	Delta       bool   `json:"delta"`       // text is what changed since, not the whole
+	Tokens      int    `json:"tokens"`      // estimate of what the text costs
+	Total       int    `json:"total"`       // tools there are
+	Shown       int    `json:"shown"`       // tools whose signature is in the text
+}
+
+// TypesQuery is the query of GET /v1/types and catalog/types.
+type TypesQuery struct {
+	Session   string   `json:"session,omitempty"`
+	Directory string   `json:"directory,omitempty"`
+	Paths     []string `json:"paths,omitempty"` // namespaces, or ns.tool; none: all
+}
+
+// Types is GET /v1/types and catalog/types: TypeScript declarations of tools.
+type Types struct {
+	Text     string   `json:"text"`               // always parses
+	Warnings []string `json:"warnings,omitempty"` // parts of schemas that became unknown: tool, JSON pointer, reason
+}
+
 // SessionStatus is what tenon_status shows.
 type SessionStatus struct {
 	Session   Session    `json:"session"`

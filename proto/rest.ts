@@ -204,6 +204,49 @@ export interface Search {
   offset?: number
 }
 
+/** CatalogQuery is the query of GET /v1/catalog and catalog/get. */
+export interface CatalogQuery {
+  session?: string
+  directory?: string
+  /** tokens that the text may cost; 0: 2000 */
+  budget?: number
+  /** fingerprint of the catalogue that the asker has */
+  since?: string
+}
+
+/** Catalog is GET /v1/catalog and catalog/get: what tools there are, as a text for a model. */
+export interface Catalog {
+  text: string
+  /** send it as since to get what changed */
+  fingerprint: string
+  /** the budget did not hold every tool */
+  partial: boolean
+  /** text is what changed since, not the whole */
+  delta: boolean
+  /** estimate of what the text costs */
+  tokens: number
+  /** tools there are */
+  total: number
+  /** tools whose signature is in the text */
+  shown: number
+}
+
+/** TypesQuery is the query of GET /v1/types and catalog/types. */
+export interface TypesQuery {
+  session?: string
+  directory?: string
+  /** namespaces, or ns.tool; none: all */
+  paths?: string[]
+}
+
+/** Types is GET /v1/types and catalog/types: TypeScript declarations of tools. */
+export interface Types {
+  /** always parses */
+  text: string
+  /** parts of schemas that became unknown: tool, JSON pointer, reason */
+  warnings?: string[]
+}
+
 /** SessionStatus is what tenon_status shows. */
 export interface SessionStatus {
   session: Session

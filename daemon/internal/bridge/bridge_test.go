@@ -255,6 +255,44 @@ func TestAQuestionIsWithdrawnWithItsRunAndALateAnswerDropped(t *testing.T) {
 	p.must(proto.MethodStatusGet, proto.StatusGet{Session: "ses_1"}, &proto.SessionStatus{})
 }
 
+func TestAServersQuestionReachesTheHostAndItsAnswerComesBack(t *testing.T) {
+	b := newBench(t)
+	p := b.open()
+	type outcome struct {
+		answer proto.Answer
+		err    error
+	}
+	done := make(chan outcome, 1)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	put := func(id string) {
+		a, err := only(t, b).Question(ctx, proto.Question{
+			ID: id, Origin: origin, Server: "srv", Tool: "book", Kind: "elicitation", Params: json.RawMessage(`{"message":"Which day?"}`),
+		})
+		done <- outcome{a, err}
+	}
+
+	go put("ask_1")
+	var q proto.Question
+	asked := p.next(proto.MethodQuestion, &q)
+	p.tell(proto.MethodAskShown, proto.AskShown{ID: "ask_1"})
+	p.answer(asked, proto.Answer{Result: json.RawMessage(`{"action":"decline"}`)})
+	if got := take(t, done); got.err != nil || string(got.answer.Result) != `{"action":"decline"}` || string(q.Params) != `{"message":"Which day?"}` {
+		t.Errorf("got %+v for %+v", got, q)
+	}
+
+	go put("ask_2")
+	p.next(proto.MethodQuestion, &q)
+	p.tell(proto.MethodAskShown, proto.AskShown{ID: "ask_2"})
+	cancel(errors.New("the server took it back"))
+	p.next(proto.MethodCancelRequest, &proto.CancelRequest{})
+	var w proto.Withdraw
+	p.answer(p.next(proto.MethodWithdraw, &w), proto.Done{})
+	if got := take(t, done); got.err == nil || w.ID != "ask_2" || w.Reason != "the server took it back" {
+		t.Errorf("got %+v and %+v", got, w)
+	}
+}
+
 func TestAHostThatDoesNotShowAQuestionIsGivenUp(t *testing.T) {
 	b := newBench(t)
 	p := b.open()

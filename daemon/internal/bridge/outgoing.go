@@ -48,13 +48,29 @@ func (c *conn) Directory() string { return c.greeted.Load().Directory }
 // ctx withdraws it; so does a host that does not show it in time, with
 // ApprovalRequired, so that somebody else can be asked.
 func (c *conn) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
+	var reply proto.AskReply
+	err := c.ask(ctx, a.ID, proto.MethodAsk, a, &reply)
+	return reply, err
+}
+
+// Question puts a server's question to the host and waits for the answer, with
+// the same bounds as Ask.
+func (c *conn) Question(ctx context.Context, q proto.Question) (proto.Answer, error) {
+	var answer proto.Answer
+	err := c.ask(ctx, q.ID, proto.MethodQuestion, q, &answer)
+	return answer, err
+}
+
+// ask sends a question, waits until it is shown and then for its answer, and
+// takes it back when nobody waits any more.
+func (c *conn) ask(ctx context.Context, id, method string, params, answer any) error {
 	shown := make(chan struct{})
 	c.mu.Lock()
-	c.shown[a.ID] = shown
+	c.shown[id] = shown
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
-		delete(c.shown, a.ID)
+		delete(c.shown, id)
 		c.mu.Unlock()
 	}()
 
@@ -69,12 +85,11 @@ func (c *conn) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	})
 	defer late.Stop()
 
-	var reply proto.AskReply
-	err := c.request(ctx, proto.MethodAsk, a, &reply)
+	err := c.request(ctx, method, params, answer)
 	if err != nil && context.Cause(ctx) != nil {
-		c.withdraw(proto.Withdraw{ID: a.ID, Reason: context.Cause(ctx).Error()})
+		c.withdraw(proto.Withdraw{ID: id, Reason: context.Cause(ctx).Error()})
 	}
-	return reply, err
+	return err
 }
 
 // withdraw takes a question back; nobody waits for the answer.

@@ -233,6 +233,9 @@ func (b *bridge) Event(proto.Frame) {}
 func (b *bridge) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	return b.reply(ctx, a)
 }
+func (b *bridge) Question(context.Context, proto.Question) (proto.Answer, error) {
+	return proto.Answer{Unavailable: "this host has no forms"}, nil
+}
 func (b *bridge) Resolve(context.Context, string) (proto.Resolved, error) {
 	return proto.Resolved{}, nil
 }

@@ -39,6 +39,9 @@ func (b *bridge) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	b.mu.Unlock()
 	return b.ask(ctx, a)
 }
+func (b *bridge) Question(context.Context, proto.Question) (proto.Answer, error) {
+	return proto.Answer{Unavailable: "this host has no forms"}, nil
+}
 func (b *bridge) Resolve(context.Context, string) (proto.Resolved, error) {
 	return proto.Resolved{}, nil
 }

@@ -22,6 +22,10 @@ type Bridge interface {
 	Directory() string
 	// Ask blocks until the host answered; the end of ctx withdraws the question.
 	Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error)
+	// Question puts a server's question to the host and blocks until it is
+	// answered; the end of ctx withdraws it. An answer that is Unavailable says
+	// that nobody could be asked there.
+	Question(ctx context.Context, q proto.Question) (proto.Answer, error)
 	Resolve(ctx context.Context, id string) (proto.Resolved, error)
 	Notice(ctx context.Context, n proto.Notice) error
 	// Event passes a frame of a run on; it must not block.

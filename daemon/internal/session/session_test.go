@@ -46,6 +46,10 @@ func (b *bridge) Ask(context.Context, proto.Ask) (proto.AskReply, error) {
 	return proto.AskReply{}, errors.New("not used")
 }
 
+func (b *bridge) Question(context.Context, proto.Question) (proto.Answer, error) {
+	return proto.Answer{}, errors.New("not used")
+}
+
 func (b *bridge) Notice(_ context.Context, n proto.Notice) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

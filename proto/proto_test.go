@@ -27,7 +27,7 @@ var goTypes = func() map[string]reflect.Type {
 		Hello{}, HelloResult{}, Rule{}, RuleList{}, Attach{}, AttachResult{}, Detach{}, Origin{}, TextLimits{},
 		RunStart{}, RunDone{}, RunCancel{}, CallStart{}, StatusGet{}, RulesChanged{}, ToolOutcome{}, Resolve{},
 		Resolved{}, Ask{}, AskReply{}, Question{}, Answer{}, AskShown{}, Withdraw{}, Notice{}, CancelRequest{},
-		Health{}, ExecRequest{}, CallRequest{}, Server{}, Instance{}, Tool{}, Session{}, Lease{}, Run{}, Approval{},
+		Health{}, ExecRequest{}, CallRequest{}, Server{}, Instance{}, Tool{}, Session{}, Lease{}, Run{}, RunOptions{}, Approval{},
 		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, SessionStatus{}, Status{}, Bridge{},
 		Engine{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
 		TrustResult{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},

@@ -38,7 +38,8 @@ type ExecRequest struct {
 	MaxOutputBytes int64           `json:"maxOutputBytes,omitempty"`
 	MaxToolCalls   int             `json:"maxToolCalls,omitempty"`
 	MemoryBytes    int64           `json:"memoryBytes,omitempty"`
-	Name           string          `json:"name,omitempty"` // file name for messages
+	Name           string          `json:"name,omitempty"`      // file name for messages
+	Typecheck      string          `json:"typecheck,omitempty"` // off, warn, strict; absent: the setting
 }
 
 // CallRequest is POST /v1/call, answered with CallResult.
@@ -132,19 +133,26 @@ type Lease struct {
 
 // Run is one row of GET /v1/runs.
 type Run struct {
-	ID      string     `json:"id"`
-	Session string     `json:"session"`
-	Status  string     `json:"status"` // running, ok, failed, cancelled, lost
-	Kind    string     `json:"kind,omitempty"`
-	Surface string     `json:"surface"`
-	Engine  string     `json:"engine"`
-	Cwd     string     `json:"cwd"`
-	Code    string     `json:"code,omitempty"` // head only in lists
-	Started string     `json:"started"`
-	Ended   string     `json:"ended,omitempty"`
-	Calls   int        `json:"calls"`
-	Waiting string     `json:"waiting,omitempty"`
-	Result  *RunResult `json:"result,omitempty"`
+	ID      string      `json:"id"`
+	Session string      `json:"session"`
+	Status  string      `json:"status"` // running, ok, failed, cancelled, lost
+	Kind    string      `json:"kind,omitempty"`
+	Surface string      `json:"surface"`
+	Engine  string      `json:"engine"`
+	Cwd     string      `json:"cwd"`
+	Code    string      `json:"code,omitempty"` // head only in lists
+	Started string      `json:"started"`
+	Ended   string      `json:"ended,omitempty"`
+	Calls   int         `json:"calls"`
+	Waiting string      `json:"waiting,omitempty"`
+	Options *RunOptions `json:"options,omitempty"`
+	Result  *RunResult  `json:"result,omitempty"`
+}
+
+// RunOptions is how a run was executed, as its request and the settings had it.
+type RunOptions struct {
+	Typecheck string `json:"typecheck,omitempty"` // off, warn, strict
+	Where     string `json:"where,omitempty"`     // local: beside its caller; remote: in the daemon
 }
 
 // Approval is one row of GET /v1/approvals.

@@ -32,6 +32,8 @@ export interface ExecRequest {
   memoryBytes?: number
   /** file name for messages */
   name?: string
+  /** absent: the setting */
+  typecheck?: "off" | "warn" | "strict"
 }
 
 /** CallRequest is POST /v1/call, answered with CallResult. */
@@ -145,7 +147,15 @@ export interface Run {
   ended?: string
   calls: number
   waiting?: string
+  options?: RunOptions
   result?: RunResult
+}
+
+/** RunOptions is how a run was executed, as its request and the settings had it. */
+export interface RunOptions {
+  typecheck?: "off" | "warn" | "strict"
+  /** local: beside its caller; remote: in the daemon */
+  where?: "local" | "remote"
 }
 
 /** Approval is one row of GET /v1/approvals. */

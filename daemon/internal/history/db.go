@@ -18,7 +18,7 @@ import (
 
 // schemaVersion is the file's user_version. It goes up with every change of the
 // schema: a file of another version is put aside, and history starts anew.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // Calls have one index only, since nearly every record is one: whether a call
 // is there already (life, intent) is asked by way of its run, and only for what
@@ -27,7 +27,7 @@ const schema = `
 CREATE TABLE IF NOT EXISTS runs (
 	id TEXT PRIMARY KEY, life TEXT NOT NULL, session TEXT NOT NULL, root TEXT NOT NULL DEFAULT '',
 	surface TEXT NOT NULL DEFAULT '', engine TEXT NOT NULL DEFAULT '', cwd TEXT NOT NULL DEFAULT '',
-	code TEXT NOT NULL DEFAULT '', started INTEGER NOT NULL, ended INTEGER, status TEXT NOT NULL,
+	code TEXT NOT NULL DEFAULT '', options TEXT NOT NULL DEFAULT '{}', started INTEGER NOT NULL, ended INTEGER, status TEXT NOT NULL,
 	kind TEXT NOT NULL DEFAULT '', calls INTEGER NOT NULL DEFAULT 0, result TEXT) STRICT;
 CREATE INDEX IF NOT EXISTS runs_started ON runs (started);
 CREATE INDEX IF NOT EXISTS runs_session ON runs (session, started);

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tenon/proto"
 )
 
 // Options configure a Store. Only Dir is required.
@@ -75,6 +77,7 @@ type Store struct {
 // Run is the start of a run.
 type Run struct {
 	ID, Session, Root, Surface, Engine, Cwd, Code string
+	Options                                       proto.RunOptions
 	Started                                       time.Time
 }
 

@@ -43,7 +43,7 @@ func result(t testing.TB, r proto.RunResult) []byte {
 }
 
 func start(s *Store, id string) {
-	s.RunStarted(Run{ID: id, Session: "S", Root: "R", Surface: "cli", Engine: "embedded", Cwd: "/project", Code: "return 1", Started: time.Now()})
+	s.RunStarted(Run{ID: id, Session: "S", Root: "R", Surface: "cli", Engine: "embedded", Cwd: "/project", Code: "return 1", Options: proto.RunOptions{Typecheck: "warn"}, Started: time.Now()})
 }
 
 func TestNothingIsTouchedBeforeTheFirstRecord(t *testing.T) {
@@ -75,7 +75,7 @@ func TestRunsAndCallsComeBack(t *testing.T) {
 		}
 	}
 	one, err := s.Show(bg, "run_1")
-	if err != nil || string(one.Result.Value) != "5" || one.Code != "return 1" {
+	if err != nil || string(one.Result.Value) != "5" || one.Code != "return 1" || one.Options == nil || one.Options.Typecheck != "warn" {
 		t.Errorf("%+v, %v", one, err)
 	}
 	if _, err := s.Show(bg, "run_9"); fault.KindOf(err) != fault.NotFound {

@@ -19,7 +19,7 @@ type Filter struct {
 	Limit   int // 0: 50; at most 1000
 }
 
-const runColumns = `id, session, status, kind, surface, engine, cwd, code, started, COALESCE(ended, 0), calls`
+const runColumns = `id, session, status, kind, surface, engine, cwd, code, options, started, COALESCE(ended, 0), calls`
 
 // List shows runs, newest first. Code is its head only.
 func (s *Store) List(ctx context.Context, f Filter) ([]proto.Run, error) {
@@ -63,9 +63,14 @@ func (s *Store) List(ctx context.Context, f Filter) ([]proto.Run, error) {
 
 func scanRun(row interface{ Scan(...any) error }) (proto.Run, error) {
 	var r proto.Run
+	var options string
 	var started, ended int64
-	err := row.Scan(&r.ID, &r.Session, &r.Status, &r.Kind, &r.Surface, &r.Engine, &r.Cwd, &r.Code, &started, &ended, &r.Calls)
+	err := row.Scan(&r.ID, &r.Session, &r.Status, &r.Kind, &r.Surface, &r.Engine, &r.Cwd, &r.Code, &options, &started, &ended, &r.Calls)
 	r.Started, r.Ended = stamp(started), stamp(ended)
+	var how proto.RunOptions
+	if err == nil && json.Unmarshal([]byte(options), &how) == nil && how != (proto.RunOptions{}) {
+		r.Options = &how
+	}
 	return r, err
 }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -182,9 +183,13 @@ func (s *Store) transaction(batch []record) error {
 func (s *Store) insert(tx *sql.Tx, r record) error {
 	switch d := r.data.(type) {
 	case Run:
-		_, err := tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, started, status)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Text(head(d.Code, codeBytes)), d.Started.UnixMilli())
+		options, err := json.Marshal(d.Options)
+		if err != nil { // words of closed lists always marshal
+			return err
+		}
+		_, err = tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, options, started, status)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
+			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Text(head(d.Code, codeBytes)), string(options), d.Started.UnixMilli())
 		return err
 	case RunEnd:
 		_, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,

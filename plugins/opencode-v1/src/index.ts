@@ -4,15 +4,23 @@
  * prints, and keeps no turn waiting.
  */
 
-import { connect, hostEnvironment, within, type Bridge } from "@tenon/bridge"
-import { argumentsOf, schemaOf, type Arguments } from "./arguments.ts"
+import {
+  argumentsOf,
+  connect,
+  hookWait,
+  hostEnvironment,
+  readOptions,
+  schemaOf,
+  sessionTable,
+  within,
+  type Arguments,
+  type Bridge,
+} from "@tenon/bridge"
 import type { HostSession, Hooks, PluginInput } from "./host.ts"
 import { instruct } from "./instructions.ts"
-import { hookWait } from "./limits.ts"
-import { readOptions } from "./options.ts"
 import { outcomes } from "./outcome.ts"
 import { permissionTable } from "./permission.ts"
-import { sessionTable } from "./session.ts"
+import { factsOf, sourceOf } from "./session.ts"
 import { shellEnvironment } from "./shell.ts"
 import { toolsOf } from "./tools.ts"
 
@@ -25,7 +33,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
   const options = readOptions(given, process.argv, process.env)
   const { client } = input
   const bridge = (): Bridge => link
-  const sessions = sessionTable(client, bridge, process.env)
+  const sessions = sessionTable(sourceOf(client), bridge, process.env)
   const permissions = permissionTable(client, bridge)
   const outcome = outcomes(bridge)
 
@@ -84,7 +92,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
       outcome.onEvent(event)
       const session = event.properties.info as HostSession | undefined
       if (event.type === "session.deleted" && session) sessions.deleted(session.id)
-      if (event.type === "session.updated" && session) sessions.updated(session)
+      if (event.type === "session.updated" && session) sessions.updated(factsOf(session))
     },
     dispose: () => link.close(),
   }

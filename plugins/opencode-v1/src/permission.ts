@@ -4,9 +4,8 @@
  * ever when the call that asked was aborted.
  */
 
-import type { Bridge } from "@tenon/bridge"
+import { aborted, type Bridge } from "@tenon/bridge"
 import type { Ask, AskReply } from "@tenon/proto"
-import { aborted } from "./abort.ts"
 import type { Client, HostEvent, ToolContext } from "./host.ts"
 
 /** One tool call of the host while it runs. */

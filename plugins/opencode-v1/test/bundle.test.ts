@@ -56,7 +56,9 @@ test("loaded twice it works once", async () => {
   const load = async (file: string) =>
     (await import(pathToFileURL(join(dir, file)).href)).default(input, { bin: "/nowhere/tenon" })
   const first = await load("one.js")
-  assert.deepEqual(Object.keys(first.tool).sort(), ["tenon_call", "tenon_exec", "tenon_search", "tenon_status"])
+  assert.deepEqual(Object.keys(first.tool).sort(), [
+    ...["tenon_call", "tenon_catalog", "tenon_exec", "tenon_search", "tenon_status", "tenon_types"],
+  ])
   assert.deepEqual(await load("two.js"), {})
   assert.deepEqual(await load("again.js"), {})
   await first.dispose()

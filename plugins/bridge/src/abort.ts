@@ -1,5 +1,5 @@
 /**
- * The host's cancel key. The signal also fires some 15 ms after every successful
+ * A host's cancel key. v1's signal also fires some 15 ms after every successful
  * call, so whoever listens must stop listening when the work is done.
  */
 

@@ -1,11 +1,11 @@
 /**
- * The tools' arguments: what is published to the model, and the check that the
- * host does not make. Both read the same table.
+ * The tools' arguments: what is published to the model, and the check that no
+ * host makes. Both read the same table.
  */
 
 /** One argument: its JSON Schema, and whether it must be there. */
 interface Argument {
-  schema: { type?: string; description: string; minimum?: number; maximum?: number; enum?: string[] }
+  schema: { type?: string; description: string; minimum?: number; maximum?: number; items?: { type: "string" } }
   required?: true
 }
 
@@ -40,6 +40,21 @@ export const argumentsOf = {
     namespace: { schema: { type: "string", description: "Only tools of this namespace." } },
     limit: { schema: { type: "integer", description: "At most so many; 10 by default.", minimum: 1, maximum: 100 } },
     offset: { schema: { type: "integer", description: "Where the next page starts.", minimum: 0 } },
+  },
+  tenon_types: {
+    paths: {
+      schema: {
+        type: "array",
+        items: { type: "string" },
+        description: "Namespaces, or `namespace.tool`; everything when left out.",
+      },
+    },
+  },
+  tenon_catalog: {
+    budget: {
+      schema: { type: "integer", description: "Tokens it may cost; 2000 by default.", minimum: 100, maximum: 50_000 },
+    },
+    since: { schema: { type: "string", description: "The fingerprint you have; answers with what changed since." } },
   },
   tenon_status: {},
 } satisfies Record<string, Arguments>
@@ -81,6 +96,9 @@ function mistake(schema: Argument["schema"], value: unknown): string | undefined
   if (type === "string") return typeof value === "string" ? undefined : "a string"
   if (type === "object") {
     return typeof value === "object" && value !== null && !Array.isArray(value) ? undefined : "an object"
+  }
+  if (type === "array") {
+    return Array.isArray(value) && value.every((each) => typeof each === "string") ? undefined : "a list of strings"
   }
   if (type !== "number" && type !== "integer") return undefined
   if (typeof value !== "number" || (type === "integer" && !Number.isInteger(value))) {

@@ -1,6 +1,6 @@
-/** The plugin's options, the second element of its entry in opencode's config. */
+/** The plugins' options, the second element of their entry in opencode's config. */
 
-/** Options as understood. */
+/** Options as understood, those that both plugins have. */
 export interface Options {
   /** The tenon program: a path, or a name in PATH. Default "tenon". */
   bin: string
@@ -10,10 +10,14 @@ export interface Options {
   interactive: boolean
 }
 
-const types: Record<string, string> = { bin: "string", config: "string", interactive: "boolean" }
+/** What an option may be. */
+export type OptionTypes = Record<string, "string" | "boolean">
+
+const common: OptionTypes = { bin: "string", config: "string", interactive: "boolean" }
 
 /**
- * Reads the options.
+ * Reads the options; `more` names those that only one plugin has, which are
+ * checked and left in `given`.
  *
  * @throws Error naming the option that is wrong
  */
@@ -21,10 +25,15 @@ export function readOptions(
   given: Record<string, unknown> | undefined,
   argv: string[],
   env: NodeJS.ProcessEnv,
+  more: OptionTypes = {},
 ): Options {
   const options = given ?? {}
+  const types = { ...common, ...more }
   for (const [name, value] of Object.entries(options)) {
-    if (!types[name]) throw new Error(`opencode-tenon: there is no option "${name}"; known: bin, config, interactive`)
+    if (!Object.hasOwn(types, name)) {
+      const known = Object.keys(types).join(", ")
+      throw new Error(`opencode-tenon: there is no option "${name}"; known: ${known}`)
+    }
     if (typeof value !== types[name]) throw new Error(`opencode-tenon: option "${name}" must be a ${types[name]}`)
   }
   return {

@@ -215,6 +215,8 @@ type CatalogQuery struct {
 	Directory string `json:"directory,omitempty"`
 	Budget    int    `json:"budget,omitempty"` // tokens that the text may cost; 0: 2000
 	Since     string `json:"since,omitempty"`  // fingerprint of the catalogue that the asker has
+	// NoStart starts no server: one that was never listed is named as such.
+	NoStart bool `json:"noStart,omitempty"`
 }
 
 // Catalog is GET /v1/catalog and catalog/get: what tools there are, as a text

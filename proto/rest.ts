@@ -222,6 +222,8 @@ export interface CatalogQuery {
   budget?: number
   /** fingerprint of the catalogue that the asker has */
   since?: string
+  /** start no server: one that was never listed is named as such */
+  noStart?: boolean
 }
 
 /** Catalog is GET /v1/catalog and catalog/get: what tools there are, as a text for a model. */

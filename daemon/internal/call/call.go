@@ -50,6 +50,7 @@ type Request struct {
 	OnWait     func(kind string, begin bool) // may be nil; for the clocks
 	OnAsk      func(proto.Ask)               // may be nil: a question is pending
 	OnStart    func(server, tool string)     // may be nil: names are resolved
+	OnAnswer   func(raw json.RawMessage)     // may be nil: the server's result as it came, before it is judged
 }
 
 // Result is the answer to a call.
@@ -116,6 +117,7 @@ type Path struct {
 	definitions definitions
 	namespaces  namespaces
 	indexes     indexes
+	told        catalog.Told
 }
 
 // New makes the path.
@@ -269,6 +271,9 @@ func (c *call) send(ctx context.Context, use Use) (*Result, error) {
 	})
 	if err != nil {
 		return nil, c.explain(ctx, err)
+	}
+	if c.req.OnAnswer != nil {
+		c.req.OnAnswer(raw)
 	}
 	return c.convert(raw)
 }

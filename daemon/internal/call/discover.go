@@ -31,7 +31,7 @@ func (p *Path) entries(ctx context.Context, req Request, learn func(catalog.Entr
 	var out []catalog.Entry
 	for _, n := range catalog.Namespaces(req.View) {
 		if Usable(req.View.Servers[n.Server]) {
-			out = append(out, catalog.Entry{Server: n.Server, Namespace: n.Namespace})
+			out = append(out, catalog.Entry{Server: n.Server, Namespace: n.Namespace, Pinned: req.View.Servers[n.Server].Pinned})
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, firstLook, fault.New(fault.TimeoutExceeded, "not listed within %s", firstLook))

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"tenon/daemon/internal/upstream"
 )
@@ -17,6 +18,8 @@ type Tool struct {
 
 	input  lazySchema
 	output lazySchema
+	short  sync.Once
+	types  shortTypes // guarded by short
 }
 
 // List is an immutable list of tools in the server's order.

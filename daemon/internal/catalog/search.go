@@ -14,7 +14,8 @@ import (
 type Entry struct {
 	Server    string
 	Namespace string
-	List      *List
+	List      *List    // nil: never listed
+	Pinned    []string // names of tools that a catalogue shows first
 }
 
 // Index finds tools by words. It is immutable; make a new one when a list

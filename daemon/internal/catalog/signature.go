@@ -21,6 +21,29 @@ const (
 //
 // Parts that are too deep or too long become "object" or "unknown".
 func Signature(namespace string, t *Tool) string {
+	s := t.shorten()
+	return Path(namespace, t.Ident) + "(" + s.param + "): Promise<" + s.result + ">"
+}
+
+// Short is the signature as a catalogue shows it, where every line costs: the
+// identifier, the arguments, and the type of the result where there is one.
+func (t *Tool) Short() string {
+	s := t.shorten()
+	if s.result == "unknown" {
+		return t.Ident + "(" + s.param + ")"
+	}
+	return t.Ident + "(" + s.param + "): " + s.result
+}
+
+// shortTypes are the types of a signature.
+type shortTypes struct{ param, result string }
+
+func (t *Tool) shorten() *shortTypes {
+	t.short.Do(func() { t.types = shortTypesOf(t) })
+	return &t.types
+}
+
+func shortTypesOf(t *Tool) shortTypes {
 	args := shape(t.InputSchema, signatureDepth)
 	if len(args) > signatureBytes {
 		args = shape(t.InputSchema, 1)
@@ -44,7 +67,38 @@ func Signature(namespace string, t *Tool) string {
 	case !needsArgs(t.InputSchema):
 		param = "args?: " + args
 	}
-	return Path(namespace, t.Ident) + "(" + param + "): Promise<" + result + ">"
+	return shortTypes{param, result}
+}
+
+// example is a call with the required arguments filled in, and their number.
+func (t *Tool) example(namespace string) (call string, parameters int) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	_ = json.Unmarshal(t.InputSchema, &s) // an odd schema has no example
+	var parts []string
+	for _, name := range s.Required {
+		parts = append(parts, propertyName(name)+": "+exampleOf(shape(s.Properties[name], 0)))
+	}
+	return "await " + Path(namespace, t.Ident) + "({ " + strings.Join(parts, ", ") + " })", len(parts)
+}
+
+func exampleOf(typ string) string {
+	first, _, _ := strings.Cut(typ, " | ")
+	switch {
+	case first == "number":
+		return "1"
+	case first == "boolean":
+		return "true"
+	case strings.HasSuffix(first, "[]"):
+		return "[]"
+	case first == "object", strings.HasPrefix(first, "{"):
+		return "{}"
+	case strings.HasPrefix(first, `"`):
+		return first
+	}
+	return `"…"`
 }
 
 // Path is how a program writes a tool.

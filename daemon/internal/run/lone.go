@@ -18,6 +18,9 @@ type CallSpec struct {
 	Arguments    json.RawMessage
 	Raw          bool             // also return the CallToolResult
 	Text         proto.TextLimits // of CallResult.Text
+	// OnAnswer hears the server's result as it came, also one that says it has
+	// failed; may be nil.
+	OnAnswer func(raw json.RawMessage)
 }
 
 // maxLoneValue caps value and raw of a call whose text is limited, that is for
@@ -46,6 +49,7 @@ func (m *Manager) Call(ctx context.Context, spec CallSpec) (*proto.CallResult, e
 		r.event("progress", proto.Progress{Call: 1, Progress: p.Progress, Total: p.Total, Message: p.Message}, len(p.Message))
 	}
 	req.OnStart = func(server, tool string) { spec.Server, spec.Tool = server, tool }
+	req.OnAnswer = spec.OnAnswer
 	if _, err := r.spend(); err != nil {
 		r.finish(r.failed(err), "failed")
 		return nil, err

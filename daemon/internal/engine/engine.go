@@ -35,6 +35,13 @@ type Program struct {
 	Session    SessionInfo     // the read-only global session
 	Limits     Limits
 	Clock      Clock // told when compute starts and stops; may be nil
+
+	// What follows is for engines that are processes. The embedded engine is
+	// always confined: it has no directory and no environment.
+	Sandbox   string            // read-only, workspace-write or full; empty: workspace-write
+	Cwd       string            // where the process stands; absolute
+	Workspace string            // what workspace-write may write to; empty: Cwd
+	Env       map[string]string // its variables, beside the few that the engine sets itself
 }
 
 // What a program's Limits.Memory may be, in bytes: less does not hold the

@@ -1,0 +1,37 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// FailCode is the helper's exit code when it did not become the program.
+const FailCode = 126
+
+// FailPrefix begins the line that the helper then writes to standard error.
+const FailPrefix = "sandbox: "
+
+// HelperMain is the process that [Command] starts. It confines itself and
+// becomes the program; it returns an exit code only when that failed.
+func HelperMain(args []string, stderr io.Writer) int {
+	err := become(args)
+	fmt.Fprintf(stderr, "%s%v\n", FailPrefix, err)
+	return FailCode
+}
+
+func become(args []string) error {
+	if len(args) < 3 || args[1] != "--" {
+		return errors.New("the helper needs a profile and a program")
+	}
+	var p Profile
+	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	if _, err := ParseMode(string(p.Mode)); err != nil {
+		return err
+	}
+	return enter(p, args[2:], os.Environ())
+}

@@ -35,6 +35,8 @@ type Servers interface {
 	Get(ctx context.Context, c *peer.Caller, name string, learn bool) (*proto.Server, error)
 	Restart(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error)
 	Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error)
+	Catalog(ctx context.Context, c *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error)
+	Types(ctx context.Context, c *peer.Caller, q proto.TypesQuery) (*proto.Types, error)
 }
 
 // Sessions answers for live sessions.

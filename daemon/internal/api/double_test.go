@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +64,13 @@ func (d doubleServers) Restart(_ context.Context, _ *peer.Caller, name string) (
 }
 func (d doubleServers) Search(_ context.Context, _ *peer.Caller, q proto.Search) (*proto.SearchResult, error) {
 	return &proto.SearchResult{Total: q.Limit}, d.did("search " + q.Query)
+}
+
+func (d doubleServers) Catalog(_ context.Context, _ *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error) {
+	return &proto.Catalog{Tokens: q.Budget}, d.did(fmt.Sprintf("catalog since %s, start %v", q.Since, !q.NoStart))
+}
+func (d doubleServers) Types(_ context.Context, _ *peer.Caller, q proto.TypesQuery) (*proto.Types, error) {
+	return &proto.Types{}, d.did(fmt.Sprintf("types %q", q.Paths))
 }
 
 type doubleSessions struct{ *double }

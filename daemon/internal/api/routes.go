@@ -34,6 +34,8 @@ var table = []Route{
 	{Method: "GET", Path: "/v1/servers/{name}", serve: (*Server).serveServer},
 	{Method: "POST", Path: "/v1/servers/{name}/restart", serve: (*Server).serveRestart, may: peer.Restart},
 	{Method: "GET", Path: "/v1/search", serve: (*Server).serveSearch},
+	{Method: "GET", Path: "/v1/catalog", serve: (*Server).serveCatalog},
+	{Method: "GET", Path: "/v1/types", serve: (*Server).serveTypes},
 
 	{Method: "GET", Path: "/v1/sessions", serve: (*Server).serveSessions},
 	{Method: "POST", Path: "/v1/sessions", serve: (*Server).serveSessionCreate, work: true},

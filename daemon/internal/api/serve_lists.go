@@ -72,6 +72,28 @@ func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request, c *peer.Cal
 	return one(w, found, err)
 }
 
+func (s *Server) serveCatalog(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	q, err := query(r, "budget", "since", "noStart")
+	if err != nil {
+		return err
+	}
+	ask := proto.CatalogQuery{Since: q.Get("since"), NoStart: q.Get("noStart") == "true", Directory: c.Dir}
+	if ask.Budget, err = number(q, "budget"); err != nil {
+		return err
+	}
+	catalogue, err := s.o.Servers.Catalog(r.Context(), c, ask)
+	return one(w, catalogue, err)
+}
+
+func (s *Server) serveTypes(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	q, err := query(r, "path")
+	if err != nil {
+		return err
+	}
+	types, err := s.o.Servers.Types(r.Context(), c, proto.TypesQuery{Paths: q["path"], Directory: c.Dir})
+	return one(w, types, err)
+}
+
 func (s *Server) serveSessions(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	items, err := s.o.Sessions.List(r.Context(), c)
 	return list(w, items, err)

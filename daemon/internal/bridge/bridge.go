@@ -60,6 +60,8 @@ type Work interface {
 	Call(ctx context.Context, r CallRequest) (*proto.CallResult, error)
 	Status(ctx context.Context, caller *peer.Caller) (*proto.SessionStatus, error)
 	Search(ctx context.Context, caller *peer.Caller, q proto.Search) (*proto.SearchResult, error)
+	Catalog(ctx context.Context, caller *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error)
+	Types(ctx context.Context, caller *peer.Caller, q proto.TypesQuery) (*proto.Types, error)
 	// Outcome records what one of the host's own tools came to; it must not block.
 	Outcome(caller *peer.Caller, o proto.ToolOutcome)
 	// Wants lists the environment variables that the view of a directory names.
@@ -141,6 +143,16 @@ func (s *Server) Bridges() []proto.Bridge {
 	}
 	slices.SortFunc(out, func(a, b proto.Bridge) int { return compareIDs(a.Connection, b.Connection) })
 	return out
+}
+
+// CatalogChanged tells every plugin that a list of tools has changed. It never
+// blocks: one whose queue is full misses it, and asks again at its next turn.
+func (s *Server) CatalogChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.catalogChanged()
+	}
 }
 
 // Close ends every connection, saying why, and returns when their handlers have

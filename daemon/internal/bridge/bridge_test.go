@@ -480,3 +480,26 @@ func FuzzFramesOfAPlugin(f *testing.F) {
 		}
 	})
 }
+
+func TestTheCatalogueIsThatOfTheSessionAndChangesAreTold(t *testing.T) {
+	b := newBench(t)
+	p := b.dial()
+	p.must(proto.MethodHello, hello(), &proto.HelloResult{})
+	b.server.CatalogChanged()
+	p.next(proto.MethodCatalogChanged, &proto.Done{})
+
+	p.must(proto.MethodAttach, proto.Attach{Session: "ses_1", Directory: "/project"}, &proto.AttachResult{})
+	var got proto.Catalog
+	p.must(proto.MethodCatalogGet, proto.CatalogQuery{Session: "ses_1", Budget: 7}, &got)
+	if got.Text != "ses_1" || got.Tokens != 7 {
+		t.Errorf("catalogue: %+v", got)
+	}
+	var types proto.Types
+	p.must(proto.MethodCatalogTypes, proto.TypesQuery{Paths: []string{"fs"}}, &types)
+	if types.Text != "nobody fs" {
+		t.Errorf("types: %+v", types)
+	}
+	if e := p.fails(proto.MethodCatalogGet, proto.CatalogQuery{Session: "ses_other"}); e.Data.Kind != string(fault.NotFound) {
+		t.Errorf("another bridge's session: %+v", e.Data)
+	}
+}

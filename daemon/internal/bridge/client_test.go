@@ -91,6 +91,18 @@ func (w *work) Status(_ context.Context, c *peer.Caller) (*proto.SessionStatus, 
 func (w *work) Search(context.Context, *peer.Caller, proto.Search) (*proto.SearchResult, error) {
 	return &proto.SearchResult{}, nil
 }
+func (w *work) Catalog(_ context.Context, c *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error) {
+	return &proto.Catalog{Text: sessionOf(c), Tokens: q.Budget}, nil
+}
+func (w *work) Types(_ context.Context, c *peer.Caller, q proto.TypesQuery) (*proto.Types, error) {
+	return &proto.Types{Text: sessionOf(c) + " " + strings.Join(q.Paths, " ")}, nil
+}
+func sessionOf(c *peer.Caller) string {
+	if c.Session == nil {
+		return "nobody"
+	}
+	return c.Session.ID
+}
 func (w *work) Outcome(_ *peer.Caller, o proto.ToolOutcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,6 +24,8 @@ var handlers = map[string]handler{
 	proto.MethodCallStart:     on((*conn).callStart),
 	proto.MethodStatusGet:     on((*conn).statusGet),
 	proto.MethodCatalogSearch: on((*conn).catalogSearch),
+	proto.MethodCatalogGet:    on((*conn).catalogGet),
+	proto.MethodCatalogTypes:  on((*conn).catalogTypes),
 	proto.MethodRulesChanged:  on((*conn).rulesChanged),
 	proto.MethodToolOutcome:   on((*conn).toolOutcome),
 	proto.MethodAskShown:      on((*conn).askShown),
@@ -100,15 +102,38 @@ func (c *conn) statusGet(ctx context.Context, p proto.StatusGet) (*proto.Session
 }
 
 func (c *conn) catalogSearch(ctx context.Context, p proto.Search) (*proto.SearchResult, error) {
-	if p.Session == "" {
-		return c.server.o.Work.Search(ctx, c.speaker(nil, p.Directory), p)
-	}
-	caller, release, err := c.act(p.Session, p.Directory, nil)
+	caller, release, err := c.look(p.Session, p.Directory)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	return c.server.o.Work.Search(ctx, caller, p)
+}
+
+func (c *conn) catalogGet(ctx context.Context, p proto.CatalogQuery) (*proto.Catalog, error) {
+	caller, release, err := c.look(p.Session, p.Directory)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return c.server.o.Work.Catalog(ctx, caller, p)
+}
+
+func (c *conn) catalogTypes(ctx context.Context, p proto.TypesQuery) (*proto.Types, error) {
+	caller, release, err := c.look(p.Session, p.Directory)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return c.server.o.Work.Types(ctx, caller, p)
+}
+
+// look is the caller for a look at the tools, which needs no session.
+func (c *conn) look(session, dir string) (caller *peer.Caller, release func(), err error) {
+	if session == "" {
+		return c.speaker(nil, dir), func() {}, nil
+	}
+	return c.act(session, dir, nil)
 }
 
 func (c *conn) toolOutcome(_ context.Context, p proto.ToolOutcome) (proto.Done, error) {

@@ -139,7 +139,20 @@ func (c *conn) Event(f proto.Frame) {
 		c.log.Error("event not sent", "run", f.Run, "error", err)
 		return
 	}
-	data, err := encode(proto.RPCMessage{Method: proto.MethodRunEvent, Params: params})
+	c.tell(proto.MethodRunEvent, params)
+}
+
+// catalogChanged tells the plugin, once it has said hello.
+func (c *conn) catalogChanged() {
+	if c.greeted.Load() != nil {
+		c.tell(proto.MethodCatalogChanged, json.RawMessage("{}"))
+	}
+}
+
+// tell sends a notification that may be lost: while half of the queue is taken
+// it is dropped.
+func (c *conn) tell(method string, params json.RawMessage) {
+	data, err := encode(proto.RPCMessage{Method: method, Params: params})
 	if err != nil || len(c.out) > queueLength/2 {
 		return
 	}

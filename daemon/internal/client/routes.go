@@ -54,6 +54,27 @@ func (c *Client) RestartServer(ctx context.Context, name string) (proto.Server, 
 	return out, err
 }
 
+// Catalog is the catalogue of our directory within a budget of tokens, or what
+// changed since the one with the fingerprint since.
+func (c *Client) Catalog(ctx context.Context, q proto.CatalogQuery) (proto.Catalog, error) {
+	v := url.Values{}
+	if q.Budget > 0 {
+		v.Set("budget", strconv.Itoa(q.Budget))
+	}
+	if q.Since != "" {
+		v.Set("since", q.Since)
+	}
+	if q.NoStart {
+		v.Set("noStart", "true")
+	}
+	return get[proto.Catalog](ctx, c, "/v1/catalog?"+v.Encode())
+}
+
+// Types declares the tools at the paths in TypeScript; none mean all.
+func (c *Client) Types(ctx context.Context, paths []string) (proto.Types, error) {
+	return get[proto.Types](ctx, c, "/v1/types?"+url.Values{"path": paths}.Encode())
+}
+
 // Search finds tools.
 func (c *Client) Search(ctx context.Context, s proto.Search) (proto.SearchResult, error) {
 	q := url.Values{"query": {s.Query}}

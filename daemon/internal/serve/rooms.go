@@ -115,11 +115,11 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.openRuns()
 	d.sessions.OnEnd(d.sessionEnded)
 	d.sessions.OnAttach(d.sessionAttached)
-	d.followPool()
 	d.bridge = bridge.New(bridge.Options{
 		Sessions: d.sessions, Peers: d.peers, Work: work{d}, Build: local.Build(), PID: os.Getpid(),
 		Socket: o.Paths.Socket, Log: log,
 	})
+	d.followPool()
 	d.api = api.New(api.Options{
 		Services: api.Services{
 			Callers: d.peers, Life: life{d}, Servers: servers{d}, Sessions: sessions{d}, Leases: leases{d},

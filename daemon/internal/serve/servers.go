@@ -167,12 +167,41 @@ func (s servers) define(c *peer.Caller, view *config.View, name string) (*config
 // Search looks through the tools of every usable server; one that was never
 // listed is started for that, once.
 func (s servers) Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error) {
-	view, err := s.d.view(c, q.Directory)
+	req, release, err := s.look(c, q.Directory)
 	if err != nil {
 		return nil, err
 	}
-	c, release := s.seeing(c)
 	defer release()
-	found := s.d.calls.Search(ctx, call.Request{Caller: c, Session: c.Session, View: view, Cwd: q.Directory}, q)
+	found := s.d.calls.Search(ctx, req, q)
 	return &found, nil
+}
+
+// Catalog is the budgeted text of what there is to call.
+func (s servers) Catalog(ctx context.Context, c *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error) {
+	req, release, err := s.look(c, q.Directory)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.d.calls.Catalog(ctx, req, q)
+}
+
+// Types declares tools in TypeScript.
+func (s servers) Types(ctx context.Context, c *peer.Caller, q proto.TypesQuery) (*proto.Types, error) {
+	req, release, err := s.look(c, q.Directory)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.d.calls.Types(ctx, req, q)
+}
+
+// look is the request of somebody who looks at the tools of a directory's view.
+func (s servers) look(c *peer.Caller, dir string) (call.Request, func(), error) {
+	view, err := s.d.view(c, dir)
+	if err != nil {
+		return call.Request{}, nil, err
+	}
+	c, release := s.seeing(c)
+	return call.Request{Caller: c, Session: c.Session, View: view, Cwd: dir}, release, nil
 }

@@ -21,6 +21,7 @@ const gatherTime = 250 * time.Millisecond
 func (d *daemon) followPool() {
 	told := &gathered{tell: func(servers []string) {
 		d.hub.Publish("catalog", map[string][]string{"servers": servers})
+		d.bridge.CatalogChanged()
 	}}
 	d.catalog.OnChange(func(definition string) {
 		if name := d.serverOf(definition); name != "" {

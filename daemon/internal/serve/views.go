@@ -171,6 +171,7 @@ func (d *daemon) reload() {
 	d.warmAll()
 	d.log.Info("configuration files changed")
 	d.hub.Publish("config", map[string]string{"state": "changed"})
+	d.bridge.CatalogChanged() // servers may have come or gone
 }
 
 // userFile is the user's configuration file, for messages.

@@ -107,6 +107,14 @@ func (w work) Search(ctx context.Context, c *peer.Caller, q proto.Search) (*prot
 	return servers(w).Search(ctx, c, q)
 }
 
+func (w work) Catalog(ctx context.Context, c *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error) {
+	return servers(w).Catalog(ctx, c, q)
+}
+
+func (w work) Types(ctx context.Context, c *peer.Caller, q proto.TypesQuery) (*proto.Types, error) {
+	return servers(w).Types(ctx, c, q)
+}
+
 // Outcome records what one of the host's own tools came to.
 func (w work) Outcome(c *peer.Caller, o proto.ToolOutcome) {
 	actor := "host"

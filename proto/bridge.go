@@ -207,7 +207,8 @@ type Ask struct {
 	Deadline  string          `json:"deadline,omitempty"`  // RFC 3339
 }
 
-// AskReply answers Ask.
+// AskReply answers Ask. "always" is for tenon to remember; a host that remembers
+// by itself says "once".
 type AskReply struct {
 	Reply    string `json:"reply"` // once, always, reject, unavailable
 	Feedback string `json:"feedback,omitempty"`

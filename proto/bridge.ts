@@ -202,7 +202,7 @@ export interface Ask {
   deadline?: string
 }
 
-/** AskReply answers Ask. */
+/** AskReply answers Ask. "always" is for tenon to remember; a host that remembers by itself says "once". */
 export interface AskReply {
   reply: "once" | "always" | "reject" | "unavailable"
   feedback?: string

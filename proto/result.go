@@ -110,6 +110,7 @@ type Frame struct {
 	Seq  int64           `json:"seq"`
 	Type string          `json:"type"` // start, log, emit, call, progress, ask, artifact, result, error, end
 	Run  string          `json:"run"`
+	Call string          `json:"call,omitempty"` // on a bridge: the host's tool call that started the run
 	Data json.RawMessage `json:"data,omitempty"` // by type: Log, any JSON, CallEvent, Progress, Ask, Artifact, RunResult, Error
 }
 

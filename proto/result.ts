@@ -155,6 +155,8 @@ export interface Frame {
   seq: number
   type: "start" | "log" | "emit" | "call" | "progress" | "ask" | "artifact" | "result" | "error" | "end"
   run: string
+  /** on a bridge: the host's tool call that started the run */
+  call?: string
   /** by type: Log, any JSON, CallEvent, Progress, Ask, Artifact, RunResult, Error */
   data?: unknown
 }

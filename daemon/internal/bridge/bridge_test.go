@@ -111,7 +111,11 @@ func TestARunCarriesItsSessionAndRules(t *testing.T) {
 	if done.Text != "1" || !done.Result.OK {
 		t.Errorf("got %+v", done)
 	}
-	p.next(proto.MethodRunEvent, &proto.Frame{})
+	var frame proto.Frame
+	p.next(proto.MethodRunEvent, &frame)
+	if frame.Call != start.Origin.Call || frame.Call == "" {
+		t.Errorf("the frame names the call %q, want %q", frame.Call, start.Origin.Call)
+	}
 }
 
 func TestTheTextOfARunIsNotEscapedForWebPages(t *testing.T) {

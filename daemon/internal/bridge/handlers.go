@@ -67,7 +67,10 @@ func (c *conn) runStart(ctx context.Context, p proto.RunStart) (*proto.RunDone, 
 	defer release()
 	r := RunRequest{Caller: caller, Bridge: c, Start: p}
 	if c.greeted.Load().Events {
-		r.OnFrame = c.Event
+		r.OnFrame = func(f proto.Frame) {
+			f.Call = p.Origin.Call // the host shows progress at its own tool call
+			c.Event(f)
+		}
 	}
 	return c.server.o.Work.Run(ctx, r)
 }

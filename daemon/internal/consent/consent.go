@@ -45,7 +45,7 @@ type Question struct {
 
 // Answer is an approval. A refusal is an error.
 type Answer struct {
-	Always bool   // remember it for this tool in this project; given at the queue only
+	Always bool   // remember it for this tool in this project
 	By     string // who answered: a bridge's id, or the queue's caller
 }
 
@@ -220,8 +220,8 @@ func (r *Router) askBridges(ctx context.Context, p *question) {
 			continue
 		}
 		switch reply.Reply {
-		case "once", "always": // the host remembers its own "always"
-			p.settle(Answer{By: b.ID()}, nil)
+		case "once", "always": // a host that remembers its own "always" says "once"
+			p.settle(Answer{Always: reply.Reply == "always", By: b.ID()}, nil)
 			return
 		case "reject":
 			p.settle(Answer{}, refused(p.q, reply.Feedback, reply.Denied))

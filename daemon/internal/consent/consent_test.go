@@ -111,7 +111,7 @@ func TestTheBridgeThatStartedTheRunAnswers(t *testing.T) {
 			}
 			continue
 		}
-		if o.err != nil || o.a.By != "b" || o.a.Always { // the host remembers its own always
+		if o.err != nil || o.a.By != "b" || o.a.Always != (reply == "always") {
 			t.Errorf("%s: %+v %+v", reply, o.a, o.err)
 		}
 		if n, _ := other.seen(); n != 0 {

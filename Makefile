@@ -23,7 +23,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ENGINE   := daemon/internal/engine/embedded
 LIBRARIES := modernc.org/sqlite github.com/evanw/esbuild/pkg/api \
   github.com/modelcontextprotocol/go-sdk/mcp github.com/spf13/viper github.com/spf13/cobra
-BUNDLE   := daemon/internal/cli/opencode/bundle/opencode-v1.js
+BUNDLE   := daemon/internal/cli/opencode/bundle
+# What the binary carries of the plugins. A file that the build did not make
+# ends it here, not when somebody installs.
+CARRIED  := opencode-v1/dist/tenon.js opencode-v1/package.json
 
 .PHONY: build generate plugins demo test lint fmt bench soak audit clean
 .DEFAULT_GOAL := build
@@ -39,10 +42,11 @@ generate:
 	@CGO_ENABLED=0 $(GO) build $(LIBRARIES) & \
 	  CGO_ENABLED=0 $(GO) generate ./$(ENGINE); made=$$?; wait; exit $$made
 
-# One file for the plugin, and the copy of it that the binary carries.
+# The plugins, and the copies of them that the binary carries.
 plugins: node_modules/.tenon-installed
 	@$(NPM) run --silent build
-	@mkdir -p $(dir $(BUNDLE)) && cmp -s plugins/opencode-v1/dist/tenon.js $(BUNDLE) || cp plugins/opencode-v1/dist/tenon.js $(BUNDLE)
+	@for file in $(CARRIED); do to=$(BUNDLE)/$${file/dist\//}; \
+	  mkdir -p $$(dirname $$to) && { cmp -s plugins/$$file $$to || cp plugins/$$file $$to; } || exit 1; done
 
 node_modules/.tenon-installed: package.json package-lock.json
 	@$(NPM) ci --no-audit --no-fund --loglevel=error
@@ -79,4 +83,4 @@ audit: generate
 	@for dir in . test $(ENGINE)/gen; do echo "npm audit in $$dir"; $(NPM) --prefix $$dir audit || echo "npm audit found something in $$dir, or could not reach its source (see above)"; done
 
 clean:
-	rm -rf bin node_modules test/node_modules test/hosts/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)
+	rm -rf bin node_modules test/node_modules test/hosts/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)/opencode-*

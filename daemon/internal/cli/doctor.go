@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tenon/daemon/internal/cli/opencode"
 	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
@@ -59,8 +58,9 @@ func doctorRun(ctx context.Context, a *app) error {
 		d.engines(status)
 		d.plugins(status)
 	}
-	d.opencode()
-	d.nesting()
+	installed := d.opencode()
+	d.nesting(installed)
+	d.surroundings()
 	return d.print()
 }
 
@@ -236,18 +236,22 @@ func (d *doctor) engines(s proto.Status) {
 	for _, e := range s.Engines {
 		if e.Available {
 			d.say("ok", "engine", "", "%s", strings.TrimSpace(e.Name+" "+e.Version+" "+e.Path))
-		} else {
-			d.say("note", "engine", "", "%s is not available: %s", e.Name, e.Reason)
+			continue
 		}
+		if v, err := d.view(); err == nil && v.Script.Engine == e.Name {
+			d.say("problem", "engine", "install "+e.Name+", or set script.engine to embedded", "script.engine is %s, which is not available: %s", e.Name, e.Reason)
+			continue
+		}
+		d.say("note", "engine", "only programs that ask for it need it", "%s is not available: %s", e.Name, e.Reason)
 	}
 }
 
-// plugins compares what is connected with this build.
+// plugins compares what is connected with the daemon's build.
 func (d *doctor) plugins(s proto.Status) {
 	for _, b := range s.Bridges {
 		d.say("ok", "plugin", "", "%s %s in %s (pid %d, %s)", b.Plugin, local.FormatBuild(b.Build), b.Directory, b.PID, b.Host)
-		if own := local.Build(); release(b.Build.Version) != release(own.Version) {
-			d.say("note", "plugin", "tenon opencode install, then restart opencode", "%s in %s is version %s, this is %s", b.Plugin, b.Directory, b.Build.Version, own.Version)
+		if own := s.Health.Build; release(b.Build.Version) != release(own.Version) {
+			d.say("note", "plugin", "tenon opencode install, then restart opencode", "%s in %s is version %s, the daemon is %s", b.Plugin, b.Directory, b.Build.Version, own.Version)
 		}
 	}
 }
@@ -257,44 +261,4 @@ func (d *doctor) plugins(s proto.Status) {
 func release(version string) string {
 	base, _, _ := strings.Cut(version, "-")
 	return base
-}
-
-// opencode says whether the plugin is installed for the user.
-func (d *doctor) opencode() {
-	t, err := (&opencodeOptions{app: d.app}).target()
-	if err != nil {
-		return
-	}
-	carried, _ := opencode.Bundle() // a build without it has nothing to compare
-	s := t.Status(carried)
-	switch {
-	case s.Problem != "":
-		d.say("problem", "opencode", "tenon opencode install", "%s", s.Problem)
-	case !s.Installed:
-		d.say("note", "opencode", "tenon opencode install", "the plugin is not in %s", s.Config)
-	case !s.Current && carried != nil:
-		d.say("note", "opencode", "tenon opencode install", "the installed plugin is another build than this program")
-	default:
-		d.say("ok", "opencode", "", "the plugin is in %s", s.Config)
-	}
-	dirs := opencode.ConfigDirs(t.ConfigDir, d.app.env["HOME"], d.app.env["OPENCODE_CONFIG_DIR"], d.app.Cwd)
-	for _, dir := range opencode.Unfinished(dirs) {
-		d.say("note", "opencode", "let it end once, with a network; tenon writes nothing there",
-			"opencode runs an npm install in %s at its next start, and loads no plugin before it has ended", dir)
-	}
-}
-
-// nesting names surroundings in which code mode would run inside code mode.
-func (d *doctor) nesting() {
-	for _, name := range []string{"OPENCODE_EXPERIMENTAL_CODE_MODE", "OPENCODE_EXPERIMENTAL"} {
-		if v := strings.ToLower(d.app.env[name]); v == "1" || v == "true" {
-			d.say("note", "nesting", "tenon's tools stay visible; leave it off unless you want both",
-				"%s is set: opencode's own code mode hides MCP tools behind execute", name)
-		}
-	}
-	if d.app.env["TENON_SESSION_ID"] != "" {
-		d.say("ok", "session", "", "this shell acts in session %s", d.app.env["TENON_SESSION_ID"])
-	} else if d.app.env["OPENCODE"] == "1" || d.app.env["AGENT"] == "1" {
-		d.say("note", "session", "install the plugin, so that shells get a ticket", "this is an agent's shell without a session: only explicit allow rules let it call")
-	}
 }

@@ -84,7 +84,7 @@ func TestEveryCommandFailsWithOneDocumentUnderJSON(t *testing.T) {
 var withoutDaemon = map[string]string{
 	"exec": "-e 1", "call": "fake echo", "search": "x", "ls": "", "sessions": "", "sessions end": "x", "leases": "",
 	"release": "x", "restart": "x", "runs": "", "runs list": "", "runs show": "x", "runs output": "x", "runs cancel": "x",
-	"approvals": "", "approve": "x", "deny": "x", "trust": "", "opencode install": "", "opencode uninstall": "",
+	"approvals": "", "approve": "x", "deny": "x", "trust": "", "opencode install": "--v1", "opencode uninstall": "",
 	"daemon status": "",
 }
 

@@ -6,12 +6,18 @@ import (
 	"strings"
 )
 
-// leadsBack reports whether a server entry is tenon itself: our own MCP
-// command, however wrapped, or the address we listen on. Importing it would
+// leadsBack reports whether a server entry is tenon itself. Importing it would
 // make the daemon a client of itself.
 func leadsBack(s *Server, listen, socket string) bool {
+	return LeadsBack(s.Command, s.URL, listen, socket)
+}
+
+// LeadsBack reports whether a server that a host starts or connects to is tenon
+// itself: our own MCP command, however wrapped, or the address we listen on
+// (HOST:PORT, empty: none) or the socket's path.
+func LeadsBack(command []string, address, listen, socket string) bool {
 	var words []string
-	for _, arg := range s.Command {
+	for _, arg := range command {
 		words = append(words, strings.Fields(arg)...)
 	}
 	for i, w := range words {
@@ -25,13 +31,13 @@ func leadsBack(s *Server, listen, socket string) bool {
 			}
 		}
 	}
-	if s.URL == "" {
+	if address == "" {
 		return false
 	}
-	if socket != "" && strings.Contains(s.URL, socket) {
+	if socket != "" && strings.Contains(address, socket) {
 		return true
 	}
-	u, err := url.Parse(s.URL)
+	u, err := url.Parse(address)
 	if err != nil || listen == "" {
 		return false
 	}

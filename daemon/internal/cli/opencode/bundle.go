@@ -1,23 +1,126 @@
-// Package opencode installs tenon's plugin into opencode's configuration and
-// takes it out again, leaving every other byte of the files as it is.
+// Package opencode installs tenon's plugins into opencode's configuration and
+// takes them out again, leaving every other byte of the files as it is. Each
+// generation of opencode has a plugin of its own; both read the same files.
 package opencode
 
 import (
 	"embed"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
 
 	"tenon/daemon/internal/fault"
 )
 
+// Generation is a line of opencode with a plugin interface of its own.
+type Generation string
+
+// The generations that tenon has a plugin for.
+const (
+	V1 Generation = "v1"
+	V2 Generation = "v2"
+)
+
+// Generations lists them, oldest first.
+func Generations() []Generation { return []Generation{V1, V2} }
+
+// other is the generation that reads the same folders and files.
+func (g Generation) other() Generation {
+	if g == V1 {
+		return V2
+	}
+	return V1
+}
+
 //go:embed all:bundle
 var bundle embed.FS
 
-// Bundle is the plugin's one file. A binary that was built without the plugin
-// (go build instead of make build) has none, which is an EngineUnavailable.
-func Bundle() ([]byte, error) {
-	raw, err := bundle.ReadFile("bundle/opencode-v1.js")
+// Bundle is the plugin of one generation, by the names that its files get in
+// tenon's data directory: those of v1 stand there by themselves, those of v2
+// are a directory.
+type Bundle struct {
+	Version string // as the plugin tells it
+	Files   map[string][]byte
+}
+
+// contents are the files that `make build` puts into the bundle's folder.
+var contents = map[Generation][]string{
+	V1: {"tenon.js", "tui.js", "package.json"},
+	V2: {"server.js", "tui.js", "rpc.js", "package.json"},
+}
+
+// Carried is the plugin that this program carries. One that was built without
+// it (go build instead of make build) has none, which is an EngineUnavailable.
+func Carried(g Generation) (*Bundle, error) {
+	dir, err := fs.Sub(bundle, "bundle/opencode-"+string(g))
 	if err != nil {
-		return nil, fault.New(fault.EngineUnavailable, "this tenon was built without the opencode plugin").
+		return nil, fault.New(fault.InternalError, "the plugin's bundle: %w", err)
+	}
+	b, err := readBundle(g, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.EngineUnavailable, "this tenon was built without the plugin for opencode %s", g).
 			WithHint("build it with: make build")
 	}
-	return raw, nil
+	return b, err
+}
+
+// readBundle reads what `make build` wrote and gives it the names of Bundle.
+func readBundle(g Generation, dir fs.FS) (*Bundle, error) {
+	files := map[string][]byte{}
+	for _, name := range contents[g] {
+		raw, err := fs.ReadFile(dir, name)
+		if g == V1 && name == "tui.js" && errors.Is(err, fs.ErrNotExist) {
+			continue // a plugin without a part for the terminal interface
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[name] = raw
+	}
+	var p npmPackage
+	if err := json.Unmarshal(files["package.json"], &p); err != nil {
+		return nil, fault.New(fault.InternalError, "the package.json of the plugin for %s: %w", g, err)
+	}
+	if g == V1 {
+		out := &Bundle{Version: p.Version, Files: map[string][]byte{v1Server: files["tenon.js"]}}
+		if tui := files["tui.js"]; tui != nil {
+			out.Files[v1TUI] = tui
+		}
+		return out, nil
+	}
+	flat, err := json.MarshalIndent(p.flat(), "", "  ")
+	if err != nil {
+		return nil, fault.New(fault.InternalError, "%w", err)
+	}
+	out := &Bundle{Version: p.Version, Files: map[string][]byte{}}
+	for name, raw := range files {
+		out.Files[path.Join(v2Dir, name)] = raw
+	}
+	out.Files[path.Join(v2Dir, "package.json")] = append(flat, '\n')
+	return out, nil
+}
+
+// npmPackage is what an installed directory needs of a package.json.
+type npmPackage struct {
+	Name        string            `json:"name"`
+	Version     string            `json:"version"`
+	Description string            `json:"description,omitempty"`
+	License     string            `json:"license,omitempty"`
+	Type        string            `json:"type,omitempty"`
+	Exports     map[string]string `json:"exports,omitempty"`
+	Engines     map[string]string `json:"engines,omitempty"`
+}
+
+// flat is the package with its files beside package.json instead of in dist/:
+// in a directory that is configured by its path, opencode v2 looks for
+// <directory>/server before it looks at exports.
+func (p npmPackage) flat() npmPackage {
+	exports := map[string]string{}
+	for name, target := range p.Exports {
+		exports[name] = strings.Replace(target, "./dist/", "./", 1)
+	}
+	p.Exports = exports
+	return p
 }

@@ -56,9 +56,9 @@ func Running(files []string, known func(name string) bool) []Copy {
 		if err != nil || entries == nil {
 			continue
 		}
-		// The second generation puts the entries one level deeper.
-		if inner, ok := entries["servers"].(map[string]any); ok && inner["command"] == nil && inner["url"] == nil {
-			entries, path = inner, []string{"mcp", "servers"}
+		entries, second := serversOf(entries)
+		if second {
+			path = []string{"mcp", "servers"}
 		}
 		for name, value := range entries {
 			entry, ok := value.(map[string]any)

@@ -64,3 +64,28 @@ func locked(dir string) bool {
 	_, has := lock.Packages[""].Dependencies[hostPackage]
 	return has
 }
+
+// ConfigFiles are the files of a user's and a project's configuration in which
+// the hosts look for plugins, as far as they exist: in each of the directories,
+// and beside the project's, from cwd up to the repository's top.
+func ConfigFiles(dirs []string, cwd string) []string {
+	candidates := append([]string{}, dirs...)
+	for at := cwd; ; at = filepath.Dir(at) {
+		candidates = append(candidates, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
+			break
+		}
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, dir := range candidates {
+		for _, name := range []string{"config.json", "opencode.json", "opencode.jsonc", "tui.json", "tui.jsonc"} {
+			file := filepath.Join(dir, name)
+			if st, err := os.Stat(file); !seen[file] && err == nil && st.Mode().IsRegular() {
+				out = append(out, file)
+			}
+			seen[file] = true
+		}
+	}
+	return out
+}

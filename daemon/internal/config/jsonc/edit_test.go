@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var tenon = Plugin{Path: "/data/tenon/plugins/tenon.js", Options: map[string]any{"bin": "/usr/bin/tenon"}}
+var tenon = Plugin{List: "plugin", Path: "/data/tenon/plugins/tenon.js", Options: map[string]any{"bin": "/usr/bin/tenon"}}
 
 const entry = `["/data/tenon/plugins/tenon.js", {"bin": "/usr/bin/tenon"}]`
 
@@ -46,14 +46,48 @@ func TestAddingAPluginChangesOnlyWhatItMustAndRemovingRestores(t *testing.T) {
 			if again, err := AddPlugin(added, tenon); err != nil || string(again) != c.want {
 				t.Errorf("a second time: %q, %v", again, err)
 			}
-			if has, err := HasPlugin(added, tenon.Path); err != nil || !has {
+			if has, err := HasPlugin(added, tenon.List, tenon.Path); err != nil || !has {
 				t.Errorf("has: %v, %v", has, err)
 			}
-			removed, err := RemovePlugin(added, tenon.Path)
+			removed, err := RemovePlugin(added, tenon.List, tenon.Path)
 			if err != nil || string(removed) != c.doc {
 				t.Errorf("removed:\n%q\nwant\n%q (%v)", removed, c.doc, err)
 			}
 		})
+	}
+}
+
+// One file serves both generations of the host: each list has its own form, and
+// neither is touched with the other.
+func TestEachGenerationsListIsEditedByItself(t *testing.T) {
+	second := Plugin{List: "plugins", Path: "/data/tenon/plugins/v2", Options: map[string]any{"bin": "/usr/bin/tenon"}}
+	doc := "{\n  \"plugins\": [\"-other\"] // v2's\n}\n"
+	both, err := AddPlugin([]byte(doc), tenon)
+	if err == nil {
+		both, err = AddPlugin(both, second)
+	}
+	want := "{\n  \"plugins\": [\"-other\", {\"options\": {\"bin\": \"/usr/bin/tenon\"}, \"package\": \"/data/tenon/plugins/v2\"}], // v2's\n  \"plugin\": [\n    " + entry + "\n  ]\n}\n"
+	if err != nil || string(both) != want {
+		t.Fatalf("got  %q\nwant %q (%v)", both, want, err)
+	}
+	if again, err := AddPlugin(both, second); err != nil || string(again) != want {
+		t.Errorf("a second time: %q, %v", again, err)
+	}
+	if names, err := Plugins(both, "plugins"); err != nil || strings.Join(names, " ") != "-other "+second.Path {
+		t.Errorf("%q, %v", names, err)
+	}
+	if names, err := Plugins(both, "plugin"); err != nil || strings.Join(names, " ") != tenon.Path {
+		t.Errorf("%q, %v", names, err)
+	}
+	if has, err := HasPlugin(both, "plugin", second.Path); err != nil || has {
+		t.Errorf("%v, %v", has, err)
+	}
+	rest, err := RemovePlugin(both, second.List, second.Path)
+	if err == nil {
+		rest, err = RemovePlugin(rest, tenon.List, tenon.Path)
+	}
+	if err != nil || string(rest) != doc {
+		t.Errorf("got %q, %v", rest, err)
 	}
 }
 
@@ -63,7 +97,7 @@ func TestOtherOptionsReplaceTheEntryInPlace(t *testing.T) {
 	if want := `{"plugin": ["a", /* ours */ ` + entry + `, "b"]}`; err != nil || string(got) != want {
 		t.Errorf("got %q, %v", got, err)
 	}
-	got, err = RemovePlugin(got, tenon.Path)
+	got, err = RemovePlugin(got, tenon.List, tenon.Path)
 	if want := `{"plugin": ["a", /* ours */ "b"]}`; err != nil || string(got) != want {
 		t.Errorf("removed: %q, %v", got, err)
 	}
@@ -137,17 +171,17 @@ func FuzzEdits(f *testing.F) {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if has, err := HasPlugin(doc, tenon.Path); err != nil || has {
+		if has, err := HasPlugin(doc, tenon.List, tenon.Path); err != nil || has {
 			return
 		}
 		added, err := AddPlugin(doc, tenon)
 		if err != nil {
 			t.Fatalf("add to %q: %v", doc, err)
 		}
-		if has, err := HasPlugin(added, tenon.Path); err != nil || !has {
+		if has, err := HasPlugin(added, tenon.List, tenon.Path); err != nil || !has {
 			t.Fatalf("not there after adding: %q, %v", added, err)
 		}
-		removed, err := RemovePlugin(added, tenon.Path)
+		removed, err := RemovePlugin(added, tenon.List, tenon.Path)
 		if err != nil || string(removed) != string(doc) {
 			t.Fatalf("%q\nadded %q\nremoved %q (%v)", doc, added, removed, err)
 		}

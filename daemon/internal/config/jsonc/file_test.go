@@ -36,7 +36,7 @@ func TestEditFileKeepsModeLinkAndBackup(t *testing.T) {
 	if backup, err := os.ReadFile(file + BackupSuffix); err != nil || string(backup) != doc {
 		t.Errorf("backup: %q, %v", backup, err)
 	}
-	if _, err := EditFile(link, func(doc []byte) ([]byte, error) { return RemovePlugin(doc, tenon.Path) }); err != nil {
+	if _, err := EditFile(link, func(doc []byte) ([]byte, error) { return RemovePlugin(doc, tenon.List, tenon.Path) }); err != nil {
 		t.Fatal(err)
 	}
 	if back, err := os.ReadFile(file); err != nil || string(back) != doc {

@@ -56,7 +56,7 @@ func TestEveryGlobalOfAProgramIsDescribed(t *testing.T) {
 	global := regexp.MustCompile(`\bhide\('([A-Za-z]+)'`)
 	found := 0
 	for _, file := range tracked(t) {
-		if !strings.HasPrefix(file, "daemon/internal/engine/embedded/prelude/") || !strings.HasSuffix(file, ".js") {
+		if !isPrelude(file) || !strings.HasSuffix(file, ".js") {
 			continue
 		}
 		for _, m := range global.FindAllStringSubmatch(read(t, file), -1) {
@@ -185,7 +185,7 @@ func anchors(t *testing.T, page string) []string {
 func TestSymptomsAreMessagesOfOurs(t *testing.T) {
 	var code strings.Builder
 	for _, file := range tracked(t) {
-		if shipped(file) || strings.HasPrefix(file, "daemon/internal/engine/embedded/prelude/") {
+		if shipped(file) || isPrelude(file) {
 			code.WriteString(read(t, file))
 		}
 	}
@@ -202,4 +202,9 @@ func TestSymptomsAreMessagesOfOurs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isPrelude reports whether a file gives programs their globals.
+func isPrelude(file string) bool {
+	return strings.HasPrefix(file, "daemon/internal/engine/embedded/prelude/") || strings.HasPrefix(file, "daemon/internal/engine/guest/prelude/")
 }

@@ -175,7 +175,7 @@ func (r *ruleset) allow(path string, rights uint64) {
 // names, zones and certificates.
 func systemRead() []string {
 	list := []string{
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/home/linuxbrew/.linuxbrew",
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
 		"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/uptime", "/proc/loadavg",
 		"/proc/sys/vm", "/proc/sys/kernel", "/proc/filesystems", "/sys/devices/system/cpu", "/sys/fs/cgroup",
 	}

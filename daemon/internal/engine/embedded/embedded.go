@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/engine/guest"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/script"
 )
@@ -79,6 +80,11 @@ func (e *Engine) Close() error {
 	}
 }
 
+// Compile compiles source as Run will, which then finds it compiled.
+func (e *Engine) Compile(ctx context.Context, source string) (*script.Program, error) {
+	return e.compiler.Compile(ctx, source)
+}
+
 // Run executes p; see engine.Engine.
 func (e *Engine) Run(ctx context.Context, p engine.Program, h engine.Host) *engine.Outcome {
 	p.Limits = withDefaults(p.Limits)
@@ -89,7 +95,7 @@ func (e *Engine) Run(ctx context.Context, p engine.Program, h engine.Host) *engi
 	compiled, err := e.compiler.Compile(ctx, p.Source)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = stopped(ctx)
+			err = guest.Stopped(ctx)
 		}
 		out.Err = fault.From(err)
 		return out

@@ -1,6 +1,10 @@
 package embedded
 
-import "strings"
+import (
+	"strings"
+
+	"tenon/daemon/internal/engine/guest"
+)
 
 // missing says what to use instead of a name that other runtimes have.
 var missing = map[string]string{
@@ -32,7 +36,7 @@ const (
 )
 
 // hint says what to do about an exception, where that is known.
-func hint(f *failure) string {
+func hint(f *guest.Failure) string {
 	switch f.Name {
 	case "ReferenceError":
 		name, _, ok := strings.Cut(f.Message, " is not defined")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/engine/guest"
 	"tenon/daemon/internal/fault"
 )
 
@@ -28,7 +29,7 @@ func TestPitfall02ATrapEndsTheRealmAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := shared().take(s, defaultMemory)
+	r, err := shared().take(s, guest.DefaultMemory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,11 @@ type realm struct {
 	mod    *qjs.Module
 	memory []byte // all it can ever have
 	snap   *snapshot
-	host   guest // of the run that has the realm
+	host   occupant // of the run that has the realm
 }
 
-// guest is what a realm's imports lead to.
-type guest interface {
+// occupant is what a realm's imports lead to.
+type occupant interface {
 	// message handles host(operation, args…) and returns a handle.
 	message(op int, a args) int32
 	// poll is asked every few tenths of a millisecond of work: 0 to go on, 1 to

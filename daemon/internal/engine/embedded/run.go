@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/engine/guest"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/script"
 )
@@ -24,43 +25,31 @@ type run struct {
 	host    engine.Host
 	out     *engine.Outcome
 
-	events    chan event
-	calls     calls
+	calls     guest.Calls
 	timers    timers
-	names     names
-	capture   capture
+	names     guest.Names
+	keep      guest.Keeper
 	clock     stopwatch
-	unhandled rejections
+	unhandled guest.Rejections
 
-	done    bool     // the program's promise was fulfilled
-	failure *failure // it was rejected
+	done    bool           // the program's promise was fulfilled
+	failure *guest.Failure // it was rejected
 	trapped error
 	unread  bool // the engine could not read the compiled program
-}
-
-// event is a call's answer.
-type event struct {
-	id    int64
-	value engine.CallValue
-	err   error
 }
 
 func newRun(ctx context.Context, r *realm, s *script.Program, p engine.Program, h engine.Host, out *engine.Outcome) *run {
 	x := &run{
 		parent: ctx, realm: r, script: s, program: p, host: h, out: out,
-		events: make(chan event),
-		names:  newNames(p.Namespaces),
+		names: guest.NewNames(p.Namespaces),
+		keep:  guest.Keeper{Limits: p.Limits, Script: s, Host: h, Out: out},
 	}
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.clock = stopwatch{limit: p.Limits.CPU, grace: p.Limits.Grace, done: ctx.Done()}
-	x.capture = capture{limit: p.Limits.Capture}
+	x.calls = guest.NewCalls(x.ctx, p.Limits)
 	r.host = x
 	return x
 }
-
-// fileName is the script's name inside the realm; frames that leave get the
-// program's own name.
-const fileName = "program"
 
 // execute runs the program to its end and fills the outcome.
 func (r *run) execute() {
@@ -69,7 +58,7 @@ func (r *run) execute() {
 		err = r.loop()
 	}
 	r.cancel()
-	r.drain()
+	r.calls.Drain()
 	r.finish(err)
 	r.out.CPU, r.out.Memory = r.clock.used, int64(len(r.realm.mem()))
 }
@@ -117,7 +106,7 @@ func (r *run) start() error {
 	if err != nil {
 		return err
 	}
-	depth, big := inspect(r.program.Input)
+	depth, big := guest.Inspect(r.program.Input)
 	if depth > r.program.Limits.Depth {
 		return fault.New(fault.UsageError, "the input is nested deeper than %d levels", r.program.Limits.Depth)
 	}
@@ -130,13 +119,18 @@ func (r *run) start() error {
 		if err := r.realm.do(fn.start, r.realm.newString(string(text)), input, r.boolean(big)); err != nil {
 			return err
 		}
-		main, err := r.realm.eval(r.script.Code, fileName)
+		main, err := r.realm.eval(r.script.Code, guest.File)
 		if err != nil {
 			r.unread = true
 			return err
 		}
 		return r.realm.do(fn.run, mod.Xqjs_dup_value(main))
 	})
+}
+
+// rejected hears of promises that nobody handles.
+func (r *run) rejected(promise int32, reason string, handled bool) {
+	r.unhandled.Note(int64(promise), reason, handled)
 }
 
 func (r *run) boolean(b bool) int32 {
@@ -162,7 +156,7 @@ func (r *run) loop() error {
 			if !r.floating(now.Add(r.program.Limits.Float)) {
 				return nil
 			}
-			r.calls.float()
+			r.calls.Float()
 			floatEnd = now.Add(r.program.Limits.Float)
 			t := time.NewTimer(r.program.Limits.Float)
 			defer t.Stop()
@@ -171,17 +165,17 @@ func (r *run) loop() error {
 		if r.done && !r.floating(floatEnd) {
 			return nil
 		}
-		if !r.done && r.calls.waiting() == 0 && r.timers.len() == 0 {
+		if !r.done && r.calls.Waiting() == 0 && r.timers.len() == 0 {
 			return errDeadlock
 		}
-		var ev event
+		var ev guest.Answer
 		answered := false
 		select {
 		case <-r.ctx.Done():
 			return context.Cause(r.ctx)
 		case <-float:
 			return nil
-		case ev = <-r.events:
+		case ev = <-r.calls.Answers():
 			answered = true
 		case <-r.timers.next(now):
 		}
@@ -194,18 +188,18 @@ func (r *run) loop() error {
 // floating reports whether a finished program still waits for something that can
 // come before end.
 func (r *run) floating(end time.Time) bool {
-	return r.calls.waiting() > 0 || r.timers.floating(end)
+	return r.calls.Waiting() > 0 || r.timers.floating(end)
 }
 
 // deliver hands one answer, the answers that came meanwhile and the timers that
 // are due to the realm.
-func (r *run) deliver(ev event, answered bool) error {
+func (r *run) deliver(ev guest.Answer, answered bool) error {
 	for answered && r.failure == nil {
 		if err := r.settle(ev); err != nil {
 			return err
 		}
 		select {
-		case ev = <-r.events:
+		case ev = <-r.calls.Answers():
 		default:
 			answered = false
 		}
@@ -222,32 +216,12 @@ func (r *run) deliver(ev event, answered bool) error {
 	return nil
 }
 
-// States of an answer, as the prelude's settle knows them.
-const (
-	stateFailed = 0
-	statePlain  = 1
-	stateBig    = 2 // the JSON holds integers that a double cannot
-)
-
 // settle gives one answer to the promise that waits for it.
-func (r *run) settle(ev event) error {
-	r.answered(ev.id)
-	state, text, raw := statePlain, ev.value.Value, ev.value.Raw
-	if ev.err == nil {
-		depth, big := inspect(text)
-		if big {
-			state = stateBig
-		}
-		if depth > r.program.Limits.Depth {
-			ev.err = fault.New(fault.InvalidToolOutput, "the result is nested deeper than %d levels", r.program.Limits.Depth)
-		}
-	}
-	if ev.err != nil {
-		var err error
-		state, raw = stateFailed, nil
-		if text, err = json.Marshal(fault.From(ev.err).Wire()); err != nil {
-			return err
-		}
+func (r *run) settle(ev guest.Answer) error {
+	r.calls.Answered(ev.ID)
+	state, text, raw, err := ev.Read(r.program.Limits.Depth)
+	if err != nil {
+		return err
 	}
 	mod := r.realm.mod
 	value, whole := r.realm.undefined(), r.realm.undefined()
@@ -259,7 +233,7 @@ func (r *run) settle(ev event) error {
 		mod.Xqjs_free_value(whole)
 		whole = r.realm.newString(string(raw))
 	}
-	return r.realm.do(r.realm.snap.fn.settle, mod.Xqjs_new_number(float64(ev.id)), mod.Xqjs_new_number(float64(state)), value, whole)
+	return r.realm.do(r.realm.snap.fn.settle, mod.Xqjs_new_number(float64(ev.ID)), mod.Xqjs_new_number(float64(state)), value, whole)
 }
 
 // poll is asked by the engine while it computes.

@@ -5,13 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"tenon/daemon/internal/engine/guest"
 )
 
-// The prelude runs once, into the snapshot, in this order; see prelude/core.js.
+// The prelude runs once, into the snapshot, in this order; see guest/prelude/core.js.
 //
 //go:embed prelude/*.js
 var preludeFiles embed.FS
 
+// Core and console are those of every engine.
 var preludeOrder = []string{"core.js", "console.js", "timers.js", "text.js", "url.js", "intl.js"}
 
 const (
@@ -146,11 +149,11 @@ func compilePrelude(r *realm) ([][]byte, error) {
 	var out [][]byte
 	size := r.mod.Xwasm_malloc(4)
 	for _, name := range preludeOrder {
-		source, err := preludeFiles.ReadFile("prelude/" + name)
+		source, err := preludeSource(name)
 		if err != nil {
 			return nil, err
 		}
-		p, n := r.cstring(string(source))
+		p, n := r.cstring(source)
 		f, _ := r.cstring(name)
 		code := r.mod.Xqjs_compile(p, n, f, 0, stripSource|stripDebug, size)
 		r.mod.Xwasm_free(p)
@@ -163,6 +166,17 @@ func compilePrelude(r *realm) ([][]byte, error) {
 		r.mod.Xwasm_free(code)
 	}
 	return out, nil
+}
+
+func preludeSource(name string) (string, error) {
+	switch name {
+	case "core.js":
+		return guest.Core, nil
+	case "console.js":
+		return guest.Console, nil
+	}
+	source, err := preludeFiles.ReadFile("prelude/" + name)
+	return string(source), err
 }
 
 func (r *realm) evalCode(code []byte) (int32, error) {

@@ -1,4 +1,4 @@
-package embedded
+package guest
 
 import "bytes"
 
@@ -6,9 +6,9 @@ import "bytes"
 // double: 2^53 - 1 has 16.
 const safeDigits = 15
 
-// inspect looks through valid JSON once: how deep it nests, and whether it may
+// Inspect looks through valid JSON once: how deep it nests, and whether it may
 // hold an integer beyond 2^53 - 1.
-func inspect(text []byte) (depth int, big bool) {
+func Inspect(text []byte) (depth int, big bool) {
 	level := 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

@@ -1,4 +1,4 @@
-package embedded
+package guest
 
 import (
 	"maps"
@@ -7,15 +7,16 @@ import (
 	"tenon/daemon/internal/engine"
 )
 
-// names leads from what a program writes to the names on the wire. A name that
+// Names leads from what a program writes to the names on the wire. A name that
 // is not known passes through: the host knows how to refuse it.
-type names struct {
+type Names struct {
 	byName   map[string]*engine.Namespace
 	byServer map[string]*engine.Namespace
 }
 
-func newNames(list []engine.Namespace) names {
-	n := names{make(map[string]*engine.Namespace, len(list)), make(map[string]*engine.Namespace, len(list))}
+// NewNames reads the namespaces of a program.
+func NewNames(list []engine.Namespace) Names {
+	n := Names{make(map[string]*engine.Namespace, len(list)), make(map[string]*engine.Namespace, len(list))}
 	for i := range list {
 		n.byName[list[i].Name] = &list[i]
 		n.byServer[list[i].Server] = &list[i]
@@ -23,8 +24,8 @@ func newNames(list []engine.Namespace) names {
 	return n
 }
 
-// wire resolves both halves of tools.<space>.<tool>, or of call(space, tool).
-func (n names) wire(space, tool string) (server, wireTool string) {
+// Wire resolves both halves of tools.<space>.<tool>, or of call(space, tool).
+func (n Names) Wire(space, tool string) (server, wireTool string) {
 	ns := n.byName[space]
 	if ns == nil {
 		ns = n.byServer[space]
@@ -38,8 +39,8 @@ func (n names) wire(space, tool string) (server, wireTool string) {
 	return ns.Server, tool
 }
 
-// tools lists the identifiers of a namespace.
-func (n names) tools(space string) []string {
+// Tools lists the identifiers of a namespace.
+func (n Names) Tools(space string) []string {
 	ns := n.byName[space]
 	if ns == nil {
 		ns = n.byServer[space]

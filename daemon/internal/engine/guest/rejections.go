@@ -1,4 +1,4 @@
-package embedded
+package guest
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// rejections are the promises that were rejected and that nobody handles.
-type rejections struct {
-	byPromise map[int32]rejection // by address in the realm
+// Rejections are the promises that were rejected and that nobody handles.
+type Rejections struct {
+	byPromise map[int64]rejection // by what names a promise while it lives
 	gone      []rejection         // whose address another promise has by now
 	order     int
 	more      int // beyond maxRejections
@@ -21,11 +21,9 @@ type rejection struct {
 
 const maxRejections = 20
 
-func (r *run) rejected(promise int32, reason string, handled bool) {
-	r.unhandled.note(promise, reason, handled)
-}
-
-func (x *rejections) note(promise int32, reason string, handled bool) {
+// Note hears of a promise that nobody handles, and of one that somebody handles
+// after all.
+func (x *Rejections) Note(promise int64, reason string, handled bool) {
 	if handled {
 		delete(x.byPromise, promise)
 		return
@@ -39,14 +37,14 @@ func (x *rejections) note(promise int32, reason string, handled bool) {
 		return
 	}
 	if x.byPromise == nil {
-		x.byPromise = map[int32]rejection{}
+		x.byPromise = map[int64]rejection{}
 	}
 	x.order++
-	x.byPromise[promise] = rejection{x.order, clip(valid(reason), 500)}
+	x.byPromise[promise] = rejection{x.order, Clip(Valid(reason), 500)}
 }
 
-// list gives the reasons, oldest first.
-func (x *rejections) list() []string {
+// List gives the reasons, oldest first.
+func (x *Rejections) List() []string {
 	all := append(slices.Collect(maps.Values(x.byPromise)), x.gone...)
 	slices.SortFunc(all, func(a, b rejection) int { return a.order - b.order })
 	var out []string

@@ -1,0 +1,253 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+)
+
+// Calls are a run's host calls: those in flight, and those that wait for one of
+// the places, first come first served. All methods belong to one goroutine, that
+// of the engine's loop.
+type Calls struct {
+	ctx    context.Context // ends with the run
+	events chan Answer
+	places int
+	memory int64
+
+	open     map[int64]openCall // every call without an answer
+	queue    []queuedCall
+	queued   int64 // bytes of the queue
+	inFlight int   // calls that hold a place
+	floating bool  // the program has ended
+	late     []string
+	wg       sync.WaitGroup  // calls being made
+	idle     chan queuedCall // to a goroutine that has made a call before
+}
+
+// Answer is a call's.
+type Answer struct {
+	ID    int64
+	Value engine.CallValue
+	Err   error
+}
+
+// NewCalls returns the books of one run; the calls' context is ctx.
+func NewCalls(ctx context.Context, l engine.Limits) Calls {
+	return Calls{ctx: ctx, events: make(chan Answer), places: l.Concurrency, memory: l.Memory}
+}
+
+// Answers are what Calls gives back; each must go to [Calls.Answered].
+func (c *Calls) Answers() <-chan Answer { return c.events }
+
+type openCall struct {
+	name  string
+	place bool // counts against the concurrency
+}
+
+// CallFunc makes one call.
+type CallFunc func(ctx context.Context) (engine.CallValue, error)
+
+type queuedCall struct {
+	id   int64
+	do   CallFunc
+	size int64
+}
+
+// Waiting is how many calls have no answer.
+func (c *Calls) Waiting() int { return len(c.open) }
+
+// names are those of the open calls, oldest first.
+func (c *Calls) names() []string {
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(c.open)) {
+		out = append(out, c.open[id].name)
+	}
+	return out
+}
+
+// Float says that the program has ended: what is open now or comes later is not
+// awaited by it.
+func (c *Calls) Float() {
+	c.floating = true
+	c.late = c.names()
+}
+
+// queueOverhead is what a queued call takes beside its arguments.
+const queueOverhead = 256
+
+// Add makes a call of size bytes, or lets it wait for a place where it needs one.
+// False: what waits has outgrown the run's memory.
+func (c *Calls) Add(id int64, name string, place bool, size int, do CallFunc) bool {
+	if c.open == nil {
+		c.open = map[int64]openCall{}
+	}
+	c.open[id] = openCall{name, place}
+	if c.floating {
+		c.late = append(c.late, name)
+	}
+	if place && c.inFlight >= c.places {
+		// The queue is outside the program's memory, so it is bounded like it.
+		q := queuedCall{id, do, int64(size) + queueOverhead}
+		if c.queued += q.size; c.queued > c.memory {
+			return false
+		}
+		c.queue = append(c.queue, q)
+		return true
+	}
+	if place {
+		c.inFlight++
+	}
+	c.fly(id, do)
+	return true
+}
+
+// fly makes one call in a goroutine that makes no other meanwhile: one that is
+// idle, since its stack has grown to what a call needs, else a new one. The
+// answer goes nowhere once the run has ended.
+func (c *Calls) fly(id int64, do CallFunc) {
+	if c.idle == nil {
+		c.idle = make(chan queuedCall)
+	}
+	c.wg.Add(1) // Done at the end of the call
+	next := queuedCall{id: id, do: do}
+	select {
+	case c.idle <- next:
+	default:
+		go c.makeCalls(next)
+	}
+}
+
+// makeCalls makes one call after the other, until the run ends.
+func (c *Calls) makeCalls(next queuedCall) {
+	for {
+		c.makeCall(next)
+		select {
+		case next = <-c.idle:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *Calls) makeCall(next queuedCall) {
+	defer c.wg.Done()
+	v, err := next.do(c.ctx)
+	select {
+	case c.events <- Answer{next.id, v, err}:
+	case <-c.ctx.Done():
+	}
+}
+
+// Answered takes a call off the books and gives its place to the next.
+func (c *Calls) Answered(id int64) {
+	call := c.open[id]
+	delete(c.open, id)
+	if !call.place {
+		return
+	}
+	if len(c.queue) == 0 {
+		c.inFlight--
+		return
+	}
+	next := c.queue[0]
+	c.queue[0] = queuedCall{}
+	c.queue = c.queue[1:]
+	c.queued -= next.size
+	c.fly(next.id, next.do)
+}
+
+// settleTime is how long cancelled calls are given to return before the outcome
+// is.
+const settleTime = 250 * time.Millisecond
+
+// Drain waits a moment for calls that were cancelled with the run, so that what
+// they cost is known when it ends. One that does not listen is left alone: its
+// answer goes nowhere.
+func (c *Calls) Drain() {
+	if len(c.open) == 0 {
+		return
+	}
+	gone := make(chan struct{})
+	go func() {
+		c.wg.Wait()
+		close(gone)
+	}()
+	t := time.NewTimer(settleTime)
+	defer t.Stop()
+	select {
+	case <-gone:
+	case <-t.C:
+	}
+}
+
+// Ask is one call as a program makes it.
+type Ask struct {
+	ID          int64
+	Space, Tool string
+	Args        []byte // valid JSON
+	Raw         bool
+	Timeout     func() (time.Duration, error) // nil: not given
+}
+
+// Call makes a call by its names; what is wrong with it is its answer.
+func (c *Calls) Call(h engine.Host, names Names, depth int, a Ask) bool {
+	server, tool := names.Wire(a.Space, a.Tool)
+	o := engine.CallOptions{Raw: a.Raw}
+	var err error
+	if a.Timeout != nil {
+		o.Timeout, err = a.Timeout()
+	}
+	if d, _ := Inspect(a.Args); err == nil && d > depth {
+		err = fault.New(fault.InvalidToolInput, "the arguments are nested deeper than %d levels", depth)
+	}
+	if err != nil {
+		err = fault.From(err).At(server, tool)
+		return c.Add(a.ID, server+"."+tool, false, 0, func(context.Context) (engine.CallValue, error) { return engine.CallValue{}, err })
+	}
+	return c.Add(a.ID, server+"."+tool, true, len(a.Args), func(ctx context.Context) (engine.CallValue, error) {
+		return h.Call(ctx, server, tool, a.Args, o)
+	})
+}
+
+// Search and Describe are the globals of these names; they cost no place.
+func (c *Calls) Search(h engine.Host, id int64, query []byte) bool {
+	return c.Add(id, "search", false, 0, func(ctx context.Context) (engine.CallValue, error) {
+		v, err := h.Search(ctx, query)
+		return engine.CallValue{Value: v}, err
+	})
+}
+
+// Describe is the global of this name.
+func (c *Calls) Describe(h engine.Host, id int64, path string) bool {
+	return c.Add(id, "describe", false, 0, func(ctx context.Context) (engine.CallValue, error) {
+		v, err := h.Describe(ctx, path)
+		return engine.CallValue{Value: v}, err
+	})
+}
+
+// Read is an answer as the prelude's settle takes it: a state, JSON, and the
+// whole result or nothing.
+func (a Answer) Read(depth int) (state int, text, raw []byte, err error) {
+	state, text, raw = StatePlain, a.Value.Value, a.Value.Raw
+	if a.Err == nil {
+		d, big := Inspect(text)
+		if big {
+			state = StateBig
+		}
+		if d > depth {
+			a.Err = fault.New(fault.InvalidToolOutput, "the result is nested deeper than %d levels", depth)
+		}
+	}
+	if a.Err != nil {
+		state, raw = StateFailed, nil
+		text, err = json.Marshal(fault.From(a.Err).Wire())
+	}
+	return state, text, raw, err
+}

@@ -145,7 +145,6 @@ func distinct(names, identities []string, ident func(string) string) []string {
 // replaced, or the name is longer than 64, twelve hexadecimal digits of the
 // pair's digest end it, so that it is distinct whoever else is there.
 func FlatName(server, tool string) string {
-	const limit = 64
 	joined := server + "_" + tool
 	var b strings.Builder
 	for _, r := range joined {
@@ -156,14 +155,28 @@ func FlatName(server, tool string) string {
 		}
 	}
 	name := b.String()
-	if name == joined && len(name) <= limit {
+	if name == joined && len(name) <= flatLimit {
 		return name
 	}
-	tail := "_" + digest(server+"\x00"+tool, 12)
-	if len(name) > limit-len(tail) {
-		name = name[:limit-len(tail)]
+	return withDigest(name, server, tool)
+}
+
+// FlatNameDigest is FlatName with the digest in any case: for pairs whose joined
+// names are the same.
+func FlatNameDigest(server, tool string) string {
+	name := FlatName(server, tool)
+	if name != server+"_"+tool {
+		return name // it has one
 	}
-	return name + tail
+	return withDigest(name, server, tool)
+}
+
+// flatLimit is the longest name of a tool that every host takes.
+const flatLimit = 64
+
+func withDigest(name, server, tool string) string {
+	tail := "_" + digest(server+"\x00"+tool, 12)
+	return name[:min(len(name), flatLimit-len(tail))] + tail
 }
 
 func digest(s string, n int) string {

@@ -67,15 +67,15 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// Compile returns source as a program. The error is a *fault.Error: ParseError
+// Compile returns source as a program for target. The error is a *fault.Error: ParseError
 // with a position for a mistake in the source, ParseError without one for a
 // source that is too long or too costly, EngineUnavailable when no helper can
 // be started. When ctx ends, the error is context.Cause(ctx).
-func (c *Compiler) Compile(ctx context.Context, source string) (*Program, error) {
+func (c *Compiler) Compile(ctx context.Context, source string, target Target) (*Program, error) {
 	if len(source) > c.o.MaxSource {
 		return nil, fault.New(fault.ParseError, "the program has %d bytes, more than %d", len(source), c.o.MaxSource)
 	}
-	key := cacheKey(sha256.Sum256([]byte(source)))
+	key := cacheKey(sha256.Sum256([]byte(string(target) + "\x00" + source)))
 	if p := c.cache.get(key); p != nil {
 		return p, nil
 	}
@@ -90,7 +90,7 @@ func (c *Compiler) Compile(ctx context.Context, source string) (*Program, error)
 		if err != nil {
 			return nil, err
 		}
-		resp, timedOut, err := c.exchange(ctx, h, source, c.o.Timeout)
+		resp, timedOut, err := c.exchange(ctx, h, request{source, target}, c.o.Timeout)
 		if err == nil {
 			c.give(h)
 			if resp.Error != nil {
@@ -112,13 +112,13 @@ func (c *Compiler) Compile(ctx context.Context, source string) (*Program, error)
 	}
 }
 
-// exchange compiles source in h, which is killed when ctx ends or the time is up.
-func (c *Compiler) exchange(ctx context.Context, h *HelperProc, source string, limit time.Duration) (resp *response, timedOut bool, err error) {
+// exchange has req compiled in h, which is killed when ctx ends or the time is up.
+func (c *Compiler) exchange(ctx context.Context, h *HelperProc, req request, limit time.Duration) (resp *response, timedOut bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, h.Kill)
 	resp = &response{}
-	if err = writeFrame(h.Stdin, request{Source: source}); err == nil {
+	if err = writeFrame(h.Stdin, req); err == nil {
 		err = readFrame(h.Stdout, resp)
 	}
 	if !stop() && err == nil { // killed just after its answer
@@ -151,7 +151,7 @@ func (c *Compiler) take(ctx context.Context) (h *HelperProc, reused bool, err er
 	if err != nil {
 		return nil, false, fault.New(fault.EngineUnavailable, "the compile helper does not start: %w", err)
 	}
-	if _, _, err := c.exchange(ctx, &started, "", startTime); err != nil {
+	if _, _, err := c.exchange(ctx, &started, request{}, startTime); err != nil {
 		started.Kill()
 		if ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)

@@ -14,6 +14,7 @@ import (
 // request is answered; the helper leaves when its input ends.
 type request struct {
 	Source string `json:"source"`
+	Target Target `json:"target,omitempty"`
 }
 
 type response struct {

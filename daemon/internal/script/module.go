@@ -16,8 +16,8 @@ const (
 // statements remain. A default export that is a function is called with
 // (input, { args }); any other default export is the result. Without one, the
 // last expression is. A static import is a ParseError.
-func transformModule(source string) (*Program, error) {
-	o := options()
+func transformModule(source string, target Target) (*Program, error) {
+	o := target.options()
 	// An import of a value that is never used is an import all the same.
 	o.TsconfigRaw = `{"compilerOptions":{"verbatimModuleSyntax":true}}`
 	p := &Program{Above: 2}

@@ -45,6 +45,10 @@ type Frame struct {
 	fault.Position
 }
 
+// Module reports whether the source has exports, so that it was compiled as a
+// module's statements and not as the body of a function.
+func (p *Program) Module() bool { return p.Skip == 0 }
+
 // Size is about how many bytes p holds.
 func (p *Program) Size() int { return len(p.Code) + len(p.Mappings) + 16*len(p.Edits) + 256 }
 

@@ -27,12 +27,21 @@ const (
 	moduleTail = "}\nreturn () => " + mainName + "(input, args); })()"
 )
 
-// supported lists what QuickJS can do beyond the target.
-var supported = map[string]bool{"using": true}
+// Target is what executes a program. Newer syntax is lowered for it.
+type Target string
 
-func options() esbuild.TransformOptions {
+// The targets.
+const (
+	QuickJS Target = ""         // the embedded engine
+	Runtime Target = "runtimes" // deno, bun and node, in every version that is supported
+)
+
+// supported lists what a target can do beyond ES2024.
+var supported = map[Target]map[string]bool{QuickJS: {"using": true}}
+
+func (t Target) options() esbuild.TransformOptions {
 	return esbuild.TransformOptions{
-		Loader: esbuild.LoaderTS, Target: esbuild.ES2024, Supported: supported, Charset: esbuild.CharsetUTF8,
+		Loader: esbuild.LoaderTS, Target: esbuild.ES2024, Supported: supported[t], Charset: esbuild.CharsetUTF8,
 		LogLevel: esbuild.LogLevelSilent, LegalComments: esbuild.LegalCommentsNone,
 		Sourcemap: esbuild.SourceMapExternal, SourcesContent: esbuild.SourcesContentExclude,
 	}
@@ -51,7 +60,7 @@ var (
 // and cannot be stopped (16 KB of source can take a minute or end the process):
 // a Compiler, which uses a process that may die, is for text of others. The
 // error is a *fault.Error of kind ParseError with a position.
-func Transform(source string) (*Program, error) {
+func Transform(source string, target Target) (*Program, error) {
 	source = strings.TrimPrefix(source, "\ufeff")
 	if strings.HasPrefix(source, "#!") {
 		source = "//" + source[2:]
@@ -59,17 +68,17 @@ func Transform(source string) (*Program, error) {
 	first, second := transformBody, transformModule
 	switch {
 	case !strings.Contains(source, "import") && !strings.Contains(source, "export"):
-		return transformBody(source)
+		return transformBody(source, target)
 	case moduleLine().MatchString(source):
 		first, second = second, first
 	case !moduleWord().MatchString(source):
-		return transformBody(source)
+		return transformBody(source, target)
 	}
 	// The words may stand in a string or in import(): the other way is tried
 	// too, and the first way's error is the better one.
-	p, err := first(source)
+	p, err := first(source, target)
 	if err != nil {
-		if p, other := second(source); other == nil {
+		if p, other := second(source, target); other == nil {
 			return p, nil
 		}
 	}
@@ -78,9 +87,9 @@ func Transform(source string) (*Program, error) {
 
 // transformBody makes source the body of the async function, so that await and
 // return both work at top level.
-func transformBody(source string) (*Program, error) {
+func transformBody(source string, target Target) (*Program, error) {
 	p := &Program{Above: 1, Skip: 1}
-	t, err := p.build(bodyHead+"\n"+source+"\n}", source, options())
+	t, err := p.build(bodyHead+"\n"+source+"\n}", source, target.options())
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // the same.
 func body(t *testing.T, source string) string {
 	t.Helper()
-	p, err := Transform(source)
+	p, err := Transform(source, QuickJS)
 	if err != nil {
 		t.Errorf("%q: %v", source, err)
 		return ""
@@ -99,7 +99,7 @@ func TestParseErrorsNameThePlace(t *testing.T) {
 		{"} foo(); async function x() {", "unexpected", 0, 0},
 		{"}\nasync function __main() {", "unexpected", 0, 0},
 	} {
-		_, err := Transform(c.source)
+		_, err := Transform(c.source, QuickJS)
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Kind != fault.ParseError || !strings.Contains(f.Message, c.has) {
 			t.Errorf("%q: %v, want %q", c.source, err, c.has)
@@ -118,7 +118,7 @@ func TestPositionsLeadBack(t *testing.T) {
 		"export const a: number = 1\n  export default function main(x: string) {\n    return MARK(x)\n}",
 		"#!/usr/bin/env tenon\ntry { MARK() } catch {}",
 	} {
-		p, err := Transform(source)
+		p, err := Transform(source, QuickJS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,14 +143,14 @@ func FuzzTransform(f *testing.F) {
 		if len(source) > 2000 {
 			return
 		}
-		p, err := Transform(source)
+		p, err := Transform(source, QuickJS)
 		if err != nil {
 			if fault.KindOf(err) != fault.ParseError {
 				t.Fatalf("%q: %v", source, err)
 			}
 			return
 		}
-		if _, err := Transform(p.Code); err != nil {
+		if _, err := Transform(p.Code, QuickJS); err != nil {
 			t.Fatalf("%q became\n%s\n%v", source, p.Code, err)
 		}
 	})
@@ -159,7 +159,7 @@ func FuzzTransform(f *testing.F) {
 func BenchmarkTransform(b *testing.B) {
 	const source = "interface R { a: number }\nconst r: R = await tools.gh.get({ a: 1 });\nconst b = r.a + 1;\nb"
 	for b.Loop() {
-		if _, err := Transform(source); err != nil {
+		if _, err := Transform(source, QuickJS); err != nil {
 			b.Fatal(err)
 		}
 	}

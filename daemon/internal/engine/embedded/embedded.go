@@ -82,7 +82,7 @@ func (e *Engine) Close() error {
 
 // Compile compiles source as Run will, which then finds it compiled.
 func (e *Engine) Compile(ctx context.Context, source string) (*script.Program, error) {
-	return e.compiler.Compile(ctx, source)
+	return e.compiler.Compile(ctx, source, script.QuickJS)
 }
 
 // Run executes p; see engine.Engine.
@@ -92,7 +92,7 @@ func (e *Engine) Run(ctx context.Context, p engine.Program, h engine.Host) *engi
 		p.Name = "script.ts"
 	}
 	out := &engine.Outcome{}
-	compiled, err := e.compiler.Compile(ctx, p.Source)
+	compiled, err := e.compiler.Compile(ctx, p.Source, script.QuickJS)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = guest.Stopped(ctx)

@@ -104,6 +104,13 @@ func (c CallerInfo) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON writes absent lists as empty arrays.
+func (p Presets) MarshalJSON() ([]byte, error) {
+	type plain Presets
+	p.Presets, p.Switches = list(p.Presets), list(p.Switches)
+	return Marshal(plain(p))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
 func (r TrustResult) MarshalJSON() ([]byte, error) {
 	type plain TrustResult
 	r.Files, r.Servers = list(r.Files), list(r.Servers)

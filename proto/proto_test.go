@@ -30,7 +30,7 @@ var goTypes = func() map[string]reflect.Type {
 		Health{}, ExecRequest{}, CallRequest{}, Server{}, Instance{}, Tool{}, Session{}, Lease{}, Run{}, RunOptions{}, Approval{},
 		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, SessionStatus{}, Status{}, Bridge{},
 		Engine{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
-		TrustResult{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
+		TrustResult{}, Preset{}, Presets{}, PresetSwitch{}, PresetUse{}, PresetUsed{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
 		RunResult{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{},
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},

@@ -16,6 +16,10 @@ const (
 	HeaderDraining    = "Tenon-Draining"    // in answers, "1": not carried out, the daemon is about to go
 )
 
+// UpgradeMCP is the protocol that GET /mcp is upgraded to by tenon mcp: MCP
+// messages, one a line, in both directions.
+const UpgradeMCP = "tenon-mcp"
+
 // Health is GET /v1/health: the hello of the REST side.
 type Health struct {
 	Protocol int    `json:"protocol"`
@@ -328,6 +332,44 @@ type StopResult struct {
 	Leases   int  `json:"leases"`
 	Sessions int  `json:"sessions"`
 	Stopping bool `json:"stopping"` // false: it goes on until it is idle
+}
+
+// Preset is a named combination of the two dials.
+type Preset struct {
+	Name     string `json:"name"`
+	Sandbox  string `json:"sandbox"`
+	Approval string `json:"approval"`
+	Own      bool   `json:"own"` // of the user's configuration
+}
+
+// Presets is GET /v1/presets: the dials in effect, and the names for combinations.
+type Presets struct {
+	Current  string         `json:"current"` // derived from the dials: a preset, or custom
+	Sandbox  string         `json:"sandbox"`
+	Approval string         `json:"approval"`
+	Waiting  string         `json:"waiting,omitempty"` // the looser one of the file, until it is trusted
+	File     string         `json:"file"`              // that a switch edits
+	Presets  []Preset       `json:"presets"`
+	Switches []PresetSwitch `json:"switches"` // newest first; only for a user
+}
+
+// PresetSwitch is one change of the dials.
+type PresetSwitch struct {
+	Time   string `json:"time"`  // RFC 3339
+	Actor  string `json:"actor"` // user, or file for an edit by hand
+	Detail string `json:"detail"`
+}
+
+// PresetUse is POST /v1/presets: writes a preset's dials into the user's file.
+type PresetUse struct {
+	Name string `json:"name"`
+}
+
+// PresetUsed answers PresetUse.
+type PresetUsed struct {
+	Changed bool    `json:"changed"`
+	Backup  string  `json:"backup,omitempty"` // the file as it was
+	Presets Presets `json:"presets"`
 }
 
 // TrustRequest is POST /v1/trust: trusts the project files of a directory, or

@@ -18,7 +18,8 @@ WHEN is start, initialize, initialized, list or call; "call:2" means the second
 time only, without a number every time. BYTES may use \n, \r, \t and \\.
 
   --name NAME               server name (fake)
-  --version V               protocol version answered to initialize
+  --version V               protocol version answered to initialize; from 2026-07-28 on to
+                            server/discover, with questions as input_required results
   --instructions TEXT       instructions answered to initialize
   --tools FILE              answer tools/list with FILE: an array of tools or a result
   --more N                  add N generated tools, t1 to tN
@@ -35,6 +36,8 @@ time only, without a number every time. BYTES may use \n, \r, \t and \\.
   --ping MS                 ping the client after initialized, then every MS
   --answer-ping CODE        answer the client's ping with this error code
   --ask WHEN                ask roots/list at initialize or call, and wait for the answer
+  --question form|url|sampling
+                            ask that at every call, and wait for the answer
 
 over HTTP:
   --http ADDR               streamable HTTP at http://ADDR/mcp, SSE at http://ADDR/sse;
@@ -74,6 +77,7 @@ type options struct {
 	ping         time.Duration
 	answerPing   int
 	ask          map[string]bool
+	question     string
 	http         string
 	respond      string
 	expire       int
@@ -168,6 +172,8 @@ func (o *options) set(name string, p *words) error {
 		o.say[t] = unescape.Replace(p.next())
 	case "--ask":
 		o.ask[p.oneOf("initialize", "call")] = true
+	case "--question":
+		o.question = p.oneOf("form", "url", "sampling")
 	case "--stderr":
 		o.stderr = p.number()
 	case "--child":

@@ -105,8 +105,9 @@ func (p *peer) cancel(id string) {
 }
 
 // ask sends a request to the client and waits for its answer, which is
-// returned whole: a refusal is an answer too.
-func (p *peer) ask(out writer, method string, params []byte) (json.RawMessage, error) {
+// returned whole: a refusal is an answer too. The end of ctx takes the request
+// back.
+func (p *peer) ask(ctx context.Context, out writer, method string, params []byte) (json.RawMessage, error) {
 	id := strconv.FormatInt(p.s.asks.Add(1), 10)
 	got := make(chan *envelope, 1)
 	p.mu.Lock()
@@ -128,6 +129,9 @@ func (p *peer) ask(out writer, method string, params []byte) (json.RawMessage, e
 			return m.Error, nil
 		}
 		return m.Result, nil
+	case <-ctx.Done():
+		out.message([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"not needed any more"}}`))
+		return nil, ctx.Err()
 	case <-p.done:
 		return nil, errPeerGone
 	}

@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type server struct {
 	mu     sync.Mutex
 	seen   map[string]int // how often each moment came
 	value  json.RawMessage
-	loaded int // how often the tool load was called
+	loaded int  // how often the tool load was called
+	sent   bool // somebody was sent to the page of the tool visit
 }
 
 func newServer(o *options) (*server, error) {
@@ -175,7 +177,7 @@ func (s *server) notified(p *peer, m *envelope) {
 		}
 	case "notifications/roots/list_changed":
 		if !s.o.ignore["roots"] {
-			p.start(func() { _, _ = p.ask(p.out, "roots/list", nil) })
+			p.start(func() { _, _ = p.ask(context.Background(), p.out, "roots/list", nil) })
 		}
 	}
 }
@@ -187,12 +189,22 @@ func (s *server) request(p *peer, out writer, m *envelope) {
 	case "tools/list":
 		s.arrive("list", out)
 		answer(out, m.ID, s.listTools(m.Params))
+	case "server/discover":
+		if !s.modern() {
+			refuse(out, m.ID, -32601, "method not found: "+m.Method)
+			return
+		}
+		s.discover(out, m)
 	case "initialize":
+		if s.modern() { // it has no such thing any more
+			refuse(out, m.ID, -32601, "method not found: "+m.Method)
+			return
+		}
 		// The answer waits for ours to roots/list, so it cannot be given in
 		// the reading loop.
 		if s.o.ask["initialize"] {
 			p.start(func() {
-				_, _ = p.ask(out, "roots/list", nil)
+				_, _ = p.ask(context.Background(), out, "roots/list", nil)
 				s.initialize(out, m)
 			})
 			return
@@ -227,7 +239,7 @@ func (s *server) pingForever(p *peer) {
 	tick := time.NewTicker(s.o.ping)
 	defer tick.Stop()
 	for {
-		if _, err := p.ask(p.out, "ping", nil); err != nil {
+		if _, err := p.ask(context.Background(), p.out, "ping", nil); err != nil {
 			return
 		}
 		select {

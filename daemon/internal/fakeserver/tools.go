@@ -15,12 +15,14 @@ import (
 
 // call is one tools/call being worked on.
 type call struct {
-	s     *server
-	p     *peer
-	out   writer
-	args  arguments
-	raw   json.RawMessage // the arguments as they came
-	token json.RawMessage // the progress token, if any
+	s       *server
+	p       *peer
+	out     writer
+	args    arguments
+	raw     json.RawMessage            // the arguments as they came
+	token   json.RawMessage            // the progress token, if any
+	given   map[string]json.RawMessage // answers to an input_required result before
+	refusal []byte                     // a JSON-RPC error in place of a result
 }
 
 // arguments is the union of what the tools take.
@@ -39,6 +41,8 @@ type arguments struct {
 	Steps   int             `json:"progress"`
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params"`
+	Schema  json.RawMessage `json:"schema"`
+	URL     string          `json:"url"`
 }
 
 type tool struct {
@@ -82,15 +86,15 @@ var honest = []tool{
 	{"image", "text and a PNG of that many bytes", `"bytes":` + number, `"bytes"`, false, image},
 	{"load", "adds a tool extra, extra2 … and says that the list changed", "", "", false, load},
 	{"ask", "asks the client (method, params) and gives its answer back", `"method":` + text + `,"params":{"type":"object"}`, `"method"`, true,
-		func(_ context.Context, c *call) []byte { return c.ask(c.args.Method, c.args.Params) }},
+		func(ctx context.Context, c *call) []byte { return c.ask(ctx, c.args.Method, c.args.Params) }},
 	{"ask-roots", "asks roots/list and gives the answer back", "", "", true,
-		func(_ context.Context, c *call) []byte { return c.ask("roots/list", nil) }},
-	{"elicit", "asks elicitation/create with text as the message", `"text":` + text, "", true,
-		func(_ context.Context, c *call) []byte {
-			message, _ := json.Marshal(c.args.Text)
-			return c.ask("elicitation/create", fmt.Appendf(nil,
-				`{"message":%s,"requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean"}}}}`, message))
+		func(ctx context.Context, c *call) []byte { return c.ask(ctx, "roots/list", nil) }},
+	{"elicit", "asks elicitation/create with text as the message, by schema or for url; takes it back after ms", `"text":` + text + `,"schema":{"type":"object"},"url":` + text + `,"ms":` + number, "", true, elicit},
+	{"sample", "asks sampling/createMessage with text", `"text":` + text, "", true,
+		func(ctx context.Context, c *call) []byte {
+			return c.ask(ctx, "sampling/createMessage", sampling(c.args.Text))
 		}},
+	{"visit", "wants a page to be visited first (-32042); says after ms that it was, or never (ms -1)", `"ms":` + number, "", true, visit},
 	{"stderr", "writes a line of text to stderr", `"text":` + text, `"text"`, false,
 		func(_ context.Context, c *call) []byte {
 			fmt.Fprintln(c.s.stderr, c.args.Text)
@@ -121,8 +125,10 @@ func find(name string) *tool {
 func (s *server) callTool(p *peer, out writer, m *envelope) {
 	s.calls.Add(1)
 	var params struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
+		Name      string                     `json:"name"`
+		Arguments json.RawMessage            `json:"arguments"`
+		Given     map[string]json.RawMessage `json:"inputResponses"`
+		State     string                     `json:"requestState"`
 		Meta      struct {
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
@@ -137,12 +143,15 @@ func (s *server) callTool(p *peer, out writer, m *envelope) {
 		return
 	}
 	c.raw, c.token = params.Arguments, params.Meta.Token
+	if params.State == requestState {
+		c.given = params.Given
+	}
 	t := find(params.Name)
 	if t == nil && !s.has(params.Name) {
 		refuse(out, m.ID, -32602, "unknown tool: "+params.Name)
 		return
 	}
-	slow := t != nil && t.slow || s.o.ask["call"] || s.o.delay["call"] > 0
+	slow := t != nil && t.slow || s.o.ask["call"] || s.o.question != "" || s.o.delay["call"] > 0
 	if !slow {
 		s.arrive("call", out)
 		c.run(context.Background(), t, m.ID, params.Name)
@@ -153,7 +162,13 @@ func (s *server) callTool(p *peer, out writer, m *envelope) {
 		defer end()
 		s.arrive("call", out)
 		if s.o.ask["call"] {
-			_, _ = p.ask(out, "roots/list", nil)
+			_, _ = p.ask(ctx, out, "roots/list", nil)
+		}
+		if s.o.question != "" {
+			if needs := c.question(ctx, s.o.question); needs != nil {
+				answer(out, m.ID, needs)
+				return
+			}
 		}
 		c.run(ctx, t, m.ID, params.Name)
 	})
@@ -167,7 +182,12 @@ func (c *call) run(ctx context.Context, t *tool, id json.RawMessage, name string
 	case t.run == nil:
 		refuse(c.out, id, c.args.Code, c.args.Text)
 	default:
-		if result := t.run(ctx, c); ctx.Err() == nil {
+		result := t.run(ctx, c)
+		switch {
+		case ctx.Err() != nil:
+		case c.refusal != nil:
+			c.out.message(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, c.refusal))
+		default:
 			answer(c.out, id, result)
 		}
 	}
@@ -206,14 +226,6 @@ func (c *call) progress(done, total int, message string) {
 	c.out.message(fmt.Appendf(nil,
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d%s,"message":%q}}`,
 		c.token, done, limit, message))
-}
-
-func (c *call) ask(method string, params []byte) []byte {
-	got, err := c.p.ask(c.out, method, params)
-	if err != nil {
-		return textResult(err.Error())
-	}
-	return structuredResult(got)
 }
 
 // pause reports whether d passed before ctx ended.

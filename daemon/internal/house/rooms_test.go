@@ -19,7 +19,7 @@ var rooms = [][]string{
 	{"api", "client"},
 	{"mcpserver", "bridge"},
 	{"run"},
-	{"engine/embedded", "engine/process", "engine/attached", "engine", "script"},
+	{"engine/embedded", "engine/process", "engine/attached", "engine", "typecheck", "script"},
 	{"call"},
 	{"consent", "policy"},
 	{"peer", "session"},
@@ -28,7 +28,7 @@ var rooms = [][]string{
 	{"pool"},
 	{"fakeserver", "upstream", "upstream/auth"},
 	{"history"},
-	{"config", "config/jsonc", "local", "proctree", "sandbox", "fault"},
+	{"config", "config/jsonc", "local", "proctree", "sandbox", "question", "fault"},
 	{"proto"},
 }
 

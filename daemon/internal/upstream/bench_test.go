@@ -154,7 +154,7 @@ func BenchmarkFloor(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = in.Close(); _ = p.Wait() }()
-	line := frameCall(nil, firstID+1, "echo", args(`{"text":"hello"}`), "")
+	line := frameCall(nil, firstID+1, "echo", args(`{"text":"hello"}`), "", nil)
 	buf := make([]byte, readBuffer)
 	for b.Loop() {
 		if _, err := in.Write(line); err != nil {

@@ -26,6 +26,7 @@ type pending struct {
 	kick chan struct{} // one place: the clocks changed
 	// timer is the owner's, kept because making one costs more than setting it.
 	timer *time.Timer
+	tool  bool // a tools/call: a question may belong to it; set before others see p
 
 	// Others reach a pending request by its id, and it may have been freed and
 	// used again since: under the lock they compare the id first.
@@ -46,11 +47,16 @@ var pendings = sync.Pool{New: func() any {
 	return &pending{done: make(chan reply, 1), kick: make(chan struct{}, 1), timer: t}
 }}
 
-func newPending(id int64, progress func(Progress), questions Questions) *pending {
+// newPending makes the entry of one request; call is nil for what is no
+// tools/call.
+func newPending(id int64, call *Call) *pending {
 	p := pendings.Get().(*pending)
-	p.id = id
+	p.id, p.tool = id, call != nil
 	p.mu.Lock()
-	p.live, p.progress, p.questions = id, progress, questions
+	p.live = id
+	if call != nil {
+		p.progress, p.questions = call.Progress, call.Questions
+	}
 	p.moved, p.asking, p.human = false, 0, 0
 	p.mu.Unlock()
 	return p
@@ -133,10 +139,21 @@ func (c *conn) Call(ctx context.Context, call Call) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, endOf(ctx, c.spec.Name, call.Tool)
 	}
-	p := newPending(c.next.Add(1), call.Progress, call.Questions)
+	began := time.Now()
+	result, err := c.round(ctx, &call, 0, nil)
+	if !c.unfinished(result, err) {
+		return result, err
+	}
+	return c.further(ctx, call, began, result, err)
+}
+
+// round sends the call once and waits for what the server answers. Used is the
+// part of the call's wall that rounds before it have taken.
+func (c *conn) round(ctx context.Context, call *Call, used time.Duration, more []byte) (json.RawMessage, error) {
+	p := newPending(c.next.Add(1), call)
 	defer p.free()
 	buf := buffers.Get().(*[]byte)
-	*buf = frameCall((*buf)[:0], p.id, call.Tool, call.Arguments, c.requestMeta())
+	*buf = frameCall((*buf)[:0], p.id, call.Tool, call.Arguments, c.requestMeta(), more)
 	err := c.send(p, *buf)
 	if cap(*buf) <= keepBuffer {
 		buffers.Put(buf)
@@ -144,7 +161,7 @@ func (c *conn) Call(ctx context.Context, call Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, at(err, call.Tool)
 	}
-	r := c.await(ctx, p, &call)
+	r := c.await(ctx, p, call, used)
 	if r.err != nil {
 		return nil, at(r.err, call.Tool)
 	}
@@ -170,8 +187,9 @@ func at(err error, tool string) error {
 // await waits for the answer under the call's two clocks: Timeout begins anew
 // with each progress notification, Wall does not. Both stand still while a
 // human answers a question of the server.
-func (c *conn) await(ctx context.Context, p *pending, call *Call) reply {
-	begin := time.Now()
+func (c *conn) await(ctx context.Context, p *pending, call *Call, used time.Duration) reply {
+	alive := time.Now()
+	begin := alive.Add(-used)
 	c.wire.linger(p)
 	select { // answered in most cases, without any clock being set
 	case r := <-p.done:
@@ -186,9 +204,8 @@ func (c *conn) await(ctx context.Context, p *pending, call *Call) reply {
 			return c.giveUp(p, reason(ctx), endOf(ctx, c.spec.Name, call.Tool))
 		}
 	}
-	alive := begin
 	timer := p.timer
-	timer.Reset(until(begin, alive, begin, call, 0))
+	timer.Reset(until(alive, alive, begin, call, 0))
 	defer timer.Stop()
 	for {
 		select {

@@ -78,6 +78,7 @@ type conn struct {
 	mu      sync.Mutex
 	calls   map[int64]*pending
 	asking  map[string]context.CancelCauseFunc // questions of the server being answered, by raw id
+	visits  map[string]chan struct{}           // pages that somebody was sent to; closed when the server says they are done
 	roots   []string
 	session *mcp.ClientSession
 	err     error // why the connection is gone
@@ -94,7 +95,7 @@ type conn struct {
 func newConn(s Spec) *conn {
 	c := &conn{
 		spec: s, roots: slices.Clone(s.Roots), limit: s.MaxMessage, mask: newMask(s.Secrets),
-		calls: map[int64]*pending{}, asking: map[string]context.CancelCauseFunc{},
+		calls: map[int64]*pending{}, asking: map[string]context.CancelCauseFunc{}, visits: map[string]chan struct{}{},
 		done: make(chan struct{}), closed: make(chan struct{}),
 		wire: unwired{},
 	}
@@ -194,7 +195,7 @@ func (c *conn) Ping(ctx context.Context) error {
 
 // request sends one request beneath the SDK and waits for its result.
 func (c *conn) request(ctx context.Context, method string, params []byte) (json.RawMessage, error) {
-	p := newPending(c.next.Add(1), nil, nil)
+	p := newPending(c.next.Add(1), nil)
 	defer p.free()
 	b := frame(p.id, method, params, c.requestMeta())
 	if err := c.send(p, b); err != nil {

@@ -27,10 +27,11 @@ func frame(id int64, method string, params []byte, meta string) []byte {
 	return append(b, '}', '}', '\n')
 }
 
-// frameCall appends one tools/call to b. Arguments are sent as they are, but
+// frameCall appends one tools/call to b. More is further members of params,
+// each with a leading comma. Arguments are sent as they are, but
 // on one line.
-func frameCall(b []byte, id int64, tool string, args json.RawMessage, meta string) []byte {
-	b = slices.Grow(b, len(args)+len(tool)+len(meta)+140)
+func frameCall(b []byte, id int64, tool string, args json.RawMessage, meta string, more []byte) []byte {
+	b = slices.Grow(b, len(args)+len(tool)+len(meta)+len(more)+140)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = strconv.AppendInt(b, id, 10)
 	b = append(b, `,"method":"tools/call","params":{"_meta":{"progressToken":`...)
@@ -40,6 +41,7 @@ func frameCall(b []byte, id int64, tool string, args json.RawMessage, meta strin
 	b = appendString(b, tool)
 	b = append(b, `,"arguments":`...)
 	b = appendOneLine(b, args)
+	b = append(b, more...)
 	return append(b, '}', '}', '\n')
 }
 

@@ -185,6 +185,9 @@ func methods(all []map[string]any, name string) []map[string]any {
 // human answers questions for a call.
 type human func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
+func (h human) Declined(method, why string) {}
+func (h human) Waiting(wait func())         { wait() }
+
 func (h human) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	return h(ctx, method, params)
 }

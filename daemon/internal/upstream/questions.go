@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,12 +10,16 @@ import (
 	"strconv"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/question"
 )
 
 var (
 	errWithdrawn = errors.New("withdrawn by the server")
 	errCallOver  = errors.New("the call is over")
 )
+
+// maxAsking bounds the questions of one server that are open at once.
+const maxAsking = 32
 
 // asked answers one request of the server. Everything but a question for a
 // human is answered at once.
@@ -25,10 +30,14 @@ func (c *conn) asked(m *message, tie int64) {
 		c.reply(id, `{}`)
 	case "roots/list":
 		c.reply(id, c.rootList())
-	case "elicitation/create", "sampling/createMessage":
-		params := append(json.RawMessage(nil), m.params...)
-		if !c.ask(id, method, params, tie) {
-			c.decline(id, method, "no call to ask for, or several at once; concurrency 1 ties a question to its call")
+	case question.MethodElicitation, question.MethodSampling:
+		if len(m.params) > question.MaxSampling {
+			c.refuse(id, codeInvalidParams, "the question is too long")
+			return
+		}
+		params := bytes.Clone(m.params)
+		if why := c.ask(id, method, params, tie); why != "" {
+			c.decline(id, method, why)
 		}
 	default:
 		c.refuse(id, codeMethodNotFound, "method not found: "+method)
@@ -36,31 +45,36 @@ func (c *conn) asked(m *message, tie int64) {
 }
 
 // ask puts a question to the call it belongs to: the one whose stream brought
-// it, else the only one in flight. It reports false when there is none or
-// nobody answers for it.
-func (c *conn) ask(id, method string, params json.RawMessage, tie int64) bool {
-	call := tie
-	c.mu.Lock()
-	p := c.calls[tie]
-	c.mu.Unlock()
+// it, else the only one in flight. Where nobody is asked it says why.
+func (c *conn) ask(id, method string, params json.RawMessage, tie int64) (why string) {
+	call, p, others := c.asker(tie)
 	if p == nil {
-		if call, p = c.single(); p == nil {
-			return false
+		why = "no call is in flight that it could belong to"
+		if len(others) > 0 {
+			why = "several calls are in flight and nothing ties it to one of them (concurrency: 1 does)"
 		}
+		for _, q := range others {
+			q.Declined(method, why)
+		}
+		return why
 	}
 	ctx, end := context.WithCancelCause(c.ctx)
 	questions, resume := p.question(call, func() { end(errCallOver) })
 	if questions == nil {
 		resume()
 		end(nil)
-		return false
+		return "nobody answers for the call"
 	}
-	c.mu.Lock()
-	c.asking[id] = end
-	c.mu.Unlock()
-	started := c.start(func() {
+	if !c.opened(id, end) {
+		resume()
+		end(nil)
+		why = "too many questions are open, or two of one id"
+		questions.Declined(method, why)
+		return why
+	}
+	if !c.start(func() {
 		defer resume()
-		answer, err := questions.Ask(ctx, method, params)
+		answer, err := answered(ctx, questions, method, params)
 		withdrawn := errors.Is(context.Cause(ctx), errWithdrawn)
 		c.mu.Lock()
 		delete(c.asking, id)
@@ -68,19 +82,68 @@ func (c *conn) ask(id, method string, params json.RawMessage, tie int64) bool {
 		end(nil)
 		switch {
 		case withdrawn: // the server wants no answer
+		case fault.KindOf(err) == fault.InvalidToolInput:
+			c.refuse(id, codeInvalidParams, fault.From(err).Message)
 		case err != nil:
 			c.decline(id, method, fault.From(err).Message)
-		case !isObject(answer):
-			c.decline(id, method, "no answer")
 		default:
-			c.reply(id, string(appendOneLine(nil, answer)))
+			c.reply(id, string(answer))
 		}
-	})
-	if !started {
+	}) {
 		end(nil)
 		resume()
 	}
-	return started
+	return "" // where it was not started, the wire is gone
+}
+
+// asker finds the tools/call that a question belongs to. Nil with others means
+// that it could be each of them.
+func (c *conn) asker(tie int64) (int64, *pending, []Questions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.calls[tie]; p != nil {
+		return tie, p, nil
+	}
+	var one int64
+	var found []*pending
+	for id, p := range c.calls {
+		if p.tool {
+			one, found = id, append(found, p)
+		}
+	}
+	if len(found) == 1 {
+		return one, found[0], nil
+	}
+	var others []Questions
+	for _, p := range found {
+		if p.questions != nil { // in c.calls it belongs to its call; nobody writes it
+			others = append(others, p.questions)
+		}
+	}
+	return 0, nil, others
+}
+
+// opened notes a question that is being answered.
+func (c *conn) opened(id string, end context.CancelCauseFunc) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, twice := c.asking[id]; twice || len(c.asking) >= maxAsking {
+		return false
+	}
+	c.asking[id] = end
+	return true
+}
+
+// answered asks and gives the answer on one line.
+func answered(ctx context.Context, questions Questions, method string, params json.RawMessage) (json.RawMessage, error) {
+	answer, err := questions.Ask(ctx, method, params)
+	if err != nil {
+		return nil, err
+	}
+	if !isObject(answer) {
+		return nil, fault.New(fault.InternalError, "no answer")
+	}
+	return appendOneLine(nil, answer), nil
 }
 
 // withdrawn ends a question that the server cancelled.
@@ -96,11 +159,15 @@ func (c *conn) withdrawn(id string) {
 // decline answers a question for which there is nobody: for elicitation the
 // protocol has a result, for sampling an error.
 func (c *conn) decline(id, method, why string) {
-	if method == "elicitation/create" {
-		c.reply(id, `{"action":"decline"}`)
+	if method == question.MethodElicitation {
+		c.reply(id, string(question.Refusal(question.Decline)))
 	} else {
 		c.refuse(id, -1, "declined: "+why)
 	}
+	c.tellDeclined(method, why)
+}
+
+func (c *conn) tellDeclined(method, why string) {
 	if c.spec.Observer != nil {
 		c.spec.Observer.ServerLog("warning", method+" declined: "+why)
 	}

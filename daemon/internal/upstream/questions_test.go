@@ -68,10 +68,11 @@ func TestQuestionWithoutAnybodyIsDeclinedAtOnce(t *testing.T) {
 	if got := text(t, c, Call{Tool: "elicit"}); got != `{"action":"decline"}` {
 		t.Errorf("nobody to ask: %s", got)
 	}
-	never := human(func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	declined := make(chan string, 8)
+	never := told{human(func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		t.Error("asked one of two calls")
 		return nil, nil
-	})
+	}), declined}
 	other := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -92,6 +93,9 @@ func TestQuestionWithoutAnybodyIsDeclinedAtOnce(t *testing.T) {
 	<-other
 	if _, _, logs := e.heard(); len(logs) != 3 || !strings.Contains(logs[1], "concurrency") {
 		t.Errorf("logs %q", logs)
+	}
+	if told := <-declined; !strings.Contains(told, "elicitation/create several calls") {
+		t.Errorf("the calls were told %q", told)
 	}
 }
 
@@ -170,5 +174,64 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 	wantKind(t, err, fault.Cancelled)
 	if err := <-ended; !errors.Is(err, errCallOver) {
 		t.Errorf("ended by %v", err)
+	}
+}
+
+// told is a human whose call hears of questions that were declined.
+type told struct {
+	human
+	declined chan string
+}
+
+func (q told) Declined(method, why string) { q.declined <- method + " " + why }
+
+func TestOtherRequestsDoNotMakeAQuestionAmbiguous(t *testing.T) {
+	c := dial(t, stdioSpec(t))
+	listing := newPending(5, nil) // as of a tools/list that takes its time
+	c.mu.Lock()
+	c.calls[5] = listing
+	c.mu.Unlock()
+	got := text(t, c, Call{Tool: "elicit", Questions: human(
+		func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"action":"accept"}`), nil
+		})})
+	if got != `{"action":"accept"}` {
+		t.Errorf("got %s", got)
+	}
+	c.take(5)
+	listing.free()
+}
+
+func TestAServerIsToldWhatItMayAsk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	dial(t, stdioSpec(t, "--journal", path))
+	hello := methods(journal(t, path), "initialize")
+	raw, err := json.Marshal(hello[0]["params"].(map[string]any)["capabilities"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(raw); got != `{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}` {
+		t.Errorf("declared %s", got)
+	}
+}
+
+func TestAWrongQuestionIsRefusedAndAWithdrawnOneEnds(t *testing.T) {
+	c := dial(t, stdioSpec(t))
+	got := text(t, c, Call{Tool: "ask", Arguments: args(`{"method":"elicitation/create","params":{"mode":"voice"}}`), Questions: human(
+		func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, fault.New(fault.InvalidToolInput, "no such mode")
+		})})
+	if !strings.Contains(got, "-32602") || !strings.Contains(got, "no such mode") {
+		t.Errorf("got %s", got)
+	}
+	ended := make(chan error, 1)
+	got = text(t, c, Call{Tool: "elicit", Arguments: args(`{"ms":20}`), Questions: human(
+		func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return nil, ctx.Err()
+		})})
+	if got != "taken back" || !errors.Is(<-ended, errWithdrawn) {
+		t.Errorf("got %s", got)
 	}
 }

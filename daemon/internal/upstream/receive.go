@@ -136,6 +136,13 @@ func (c *conn) noticed(b []byte, m *message) {
 		if json.Unmarshal(m.params, &params) == nil {
 			c.withdrawn(string(params.RequestID))
 		}
+	case "notifications/elicitation/complete":
+		var params struct {
+			ID string `json:"elicitationId"`
+		}
+		if json.Unmarshal(m.params, &params) == nil {
+			c.visited(params.ID)
+		}
 	default:
 		c.pass(b)
 	}

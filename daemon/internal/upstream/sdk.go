@@ -25,6 +25,10 @@ const offer = "2025-11-25"
 // server/discover and wants to know the client in every request.
 const discoverVersion = "2026-07-28"
 
+// capabilities is what client() declares, for the requests that are not the
+// SDK's: whoever speaks discoverVersion is told with each.
+const capabilities = `{"roots":{"listChanged":true},"elicitation":{"form":{},"url":{}},"sampling":{}}`
+
 // maxInbox bounds what waits for the SDK's session; notifications beyond it
 // are dropped, since all they say is that something changed or was logged.
 const maxInbox = 1024
@@ -162,7 +166,9 @@ func (c *conn) client() *mcp.Client {
 		Capabilities: &mcp.ClientCapabilities{
 			//lint:ignore SA1019 servers of every older protocol ask for roots
 			RootsV2:     &mcp.RootCapabilities{ListChanged: true},
-			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}},
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+			//lint:ignore SA1019 servers of every older protocol may ask for it
+			Sampling: &mcp.SamplingCapabilities{},
 		},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
@@ -241,7 +247,7 @@ func (c *conn) adopt(session *mcp.ClientSession, raw json.RawMessage) {
 	meta := ""
 	if info.Protocol >= discoverVersion {
 		meta = `,"` + mcp.MetaKeyProtocolVersion + `":"` + info.Protocol + `","` + mcp.MetaKeyClientInfo +
-			`":{"name":"tenon","version":"1"},"` + mcp.MetaKeyClientCapabilities + `":{}`
+			`":{"name":"tenon","version":"1"},"` + mcp.MetaKeyClientCapabilities + `":` + capabilities
 	}
 	c.meta.Store(&meta)
 	c.mu.Lock()

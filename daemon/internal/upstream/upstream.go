@@ -56,7 +56,8 @@ type Call struct {
 	Timeout   time.Duration   // re-armed by each progress notification; 0: none
 	Wall      time.Duration   // hard limit; 0: none
 	Progress  func(Progress)  // may be nil; called in order, must not block; may run in the goroutine of Call
-	Questions Questions       // who answers roots, elicitation, sampling for this call; nil: declined
+	Questions Questions       // who answers elicitation and sampling for this call; nil: declined
+	Patience  time.Duration   // how long a page that somebody was sent to may take; 0: not waited for
 }
 
 // Progress is one notifications/progress.
@@ -67,9 +68,18 @@ type Progress struct {
 }
 
 // Questions answers what a server asks during one call. Params and result are
-// raw JSON of the MCP request.
+// raw JSON of the MCP request. Methods may be called at the same time, and
+// until the call has returned.
 type Questions interface {
+	// Ask blocks until there is an answer or ctx ends. InvalidToolInput says that
+	// the question itself is wrong; any other error, that nobody answers it.
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Declined tells of a question that was put to nobody, and why. It must not
+	// block.
+	Declined(method, why string)
+	// Waiting runs a wait for somebody who was sent to a page; the time is
+	// theirs, not the tool's.
+	Waiting(wait func())
 }
 
 // Info is what a connection knows of its server.

@@ -13,6 +13,8 @@ export interface SceneOptions {
   servers?: Record<string, Record<string, unknown>>
   /** tenon's own permission settings. */
   permissions?: Record<string, unknown>
+  /** Where the daemon listens besides its socket. */
+  listen?: { address: string; token: string }
   /** opencode's config: permission, agent, … */
   opencode?: Record<string, unknown>
   /** More plugins, loaded before tenon's. */
@@ -21,11 +23,9 @@ export interface SceneOptions {
   options?: Record<string, unknown>
 }
 
-/** A scene that plays. */
-export interface Scene {
+/** A daemon's place with its config, before any host is in it. */
+export interface Scenery {
   place: Place
-  model: Model
-  host: Host
   /** Runs `tenon …` as the user at a terminal. */
   tenon(...args: string[]): Promise<{ stdout: string; stderr: string; code: number }>
   /** The messages that a fake server with `--journal` in this scene has received. */
@@ -33,6 +33,12 @@ export interface Scene {
   /** The daemon's process id, as its own file says. */
   daemon(): number
   stop(): Promise<void>
+}
+
+/** A scene that plays. */
+export interface Scene extends Scenery {
+  model: Model
+  host: Host
 }
 
 /** The command of a fake server whose journal is the scene's file of that name. */
@@ -44,34 +50,48 @@ function journalFile(place: Place, name: string): string {
   return join(dirname(place.home), `${name}.journal`)
 }
 
-/** Builds a scene; `make` gets the place, for commands that name files in it. */
-export async function startScene(make: (place: Place) => SceneOptions): Promise<Scene> {
+/** Builds a place with tenon's config and no host; `make` gets the place, for commands that name files in it. */
+export function makeScenery(make: (place: Place) => SceneOptions): Scenery {
   const place = makePlace()
-  const options = make(place)
-  writeConfig(place, options)
-  const model = await startModel()
-  const host = await startHost(place, model, hostConfig(options))
+  writeConfig(place, make(place))
   return {
     place,
-    model,
-    host,
     tenon: (...args) => runTenon(place, args),
     journal: (name) => readJournal(journalFile(place, name)),
     daemon: () => JSON.parse(readFileSync(join(place.runtime, "daemon.json"), "utf8")).pid,
     async stop() {
-      await host.stop()
       await runTenon(place, ["daemon", "stop", "--force"])
-      await model.stop()
       rmSync(dirname(place.home), { recursive: true, force: true })
     },
   }
 }
 
+/** Builds a scene with opencode in it. */
+export async function startScene(make: (place: Place) => SceneOptions): Promise<Scene> {
+  let options: SceneOptions = {}
+  const scenery = makeScenery((place) => (options = make(place)))
+  const model = await startModel()
+  const host = await startHost(scenery.place, model, hostConfig(options)).catch(async (error) => {
+    await model.stop() // else it keeps the test's process alive
+    throw error
+  })
+  return {
+    ...scenery,
+    model,
+    host,
+    async stop() {
+      await host.stop()
+      await scenery.stop()
+      await model.stop()
+    },
+  }
+}
+
 /** Writes tenon's config of the user. */
-export function writeConfig(place: Place, { servers = {}, permissions }: SceneOptions) {
+export function writeConfig(place: Place, { servers = {}, permissions, listen }: SceneOptions) {
   const file = join(place.home, ".config/tenon/config.jsonc")
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, JSON.stringify({ servers, ...(permissions ? { permissions } : {}) }, null, 2))
+  writeFileSync(file, JSON.stringify({ servers, permissions, listen }, null, 2))
 }
 
 /** opencode's config with the plugin in it. */

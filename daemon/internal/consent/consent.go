@@ -2,7 +2,8 @@
 // answer: the bridge that started the run, the other bridges of the session, or
 // a human at the approvals queue. A question settles exactly once, is taken
 // back when nobody needs the answer any more, and fails closed when nobody is
-// there. Whether to ask at all is package policy's business.
+// there. Whether to ask at all is package policy's business. What servers ask in
+// the middle of a call goes the same way (Inquiry).
 package consent
 
 import (
@@ -62,13 +63,14 @@ type Router struct {
 	log     *slog.Logger
 	changed func(proto.Approval, bool)
 
-	mu       sync.Mutex
-	pending  map[string]*question
-	watchers int
+	mu        sync.Mutex
+	pending   map[string]*asked
+	inquiries map[string]*inquiry
+	watchers  int
 }
 
-// question is one pending Question.
-type question struct {
+// asked is one pending Question.
+type asked struct {
 	q        Question
 	ask      proto.Ask
 	since    time.Time
@@ -82,7 +84,7 @@ type question struct {
 }
 
 // settle gives the question its one answer; late ones are dropped.
-func (p *question) settle(a Answer, err error) (first bool) {
+func (p *asked) settle(a Answer, err error) (first bool) {
 	p.once.Do(func() {
 		p.answer, p.err, first = a, err, true
 		close(p.settled)
@@ -98,7 +100,7 @@ func New(o Options) *Router {
 	if o.Changed == nil {
 		o.Changed = func(proto.Approval, bool) {}
 	}
-	return &Router{log: o.Log, changed: o.Changed, pending: map[string]*question{}}
+	return &Router{log: o.Log, changed: o.Changed, pending: map[string]*asked{}, inquiries: map[string]*inquiry{}}
 }
 
 // Watch says that somebody looks at the approvals queue (a dashboard, tenon
@@ -177,9 +179,9 @@ func (r *Router) Ask(ctx context.Context, q Question) (Answer, error) {
 }
 
 // open enters the question into the queue.
-func (r *Router) open(q Question, limit time.Duration) *question {
+func (r *Router) open(q Question, limit time.Duration) *asked {
 	now := time.Now()
-	p := &question{q: q, since: now, deadline: now.Add(limit), settled: make(chan struct{})}
+	p := &asked{q: q, since: now, deadline: now.Add(limit), settled: make(chan struct{})}
 	r.mu.Lock()
 	id := newID()
 	for r.pending[id] != nil {
@@ -197,7 +199,7 @@ func (r *Router) open(q Question, limit time.Duration) *question {
 }
 
 // close takes the question out of the queue; it pairs with open.
-func (r *Router) close(p *question) {
+func (r *Router) close(p *asked) {
 	r.mu.Lock()
 	delete(r.pending, p.ask.ID)
 	row := p.row()
@@ -208,7 +210,7 @@ func (r *Router) close(p *question) {
 // askBridges asks one bridge after the other until one answers. Those that
 // cannot show the question in time, or are gone, are passed over. When none can,
 // those with a user say where to answer.
-func (r *Router) askBridges(ctx context.Context, p *question) {
+func (r *Router) askBridges(ctx context.Context, p *asked) {
 	for _, b := range p.q.Bridges {
 		r.mark(p, b.Host()+" "+b.ID())
 		reply, err := b.Ask(ctx, p.ask)
@@ -247,7 +249,7 @@ func (r *Router) askBridges(ctx context.Context, p *question) {
 }
 
 // mark notes where the question is before a user.
-func (r *Router) mark(p *question, where string) {
+func (r *Router) mark(p *asked, where string) {
 	r.mu.Lock()
 	p.shown = where
 	row := p.row()
@@ -312,7 +314,7 @@ func (r *Router) Pending(id string) (proto.Approval, bool) {
 // EndSession settles every question of a session, leaf or root, as Cancelled.
 func (r *Router) EndSession(id, reason string) {
 	r.mu.Lock()
-	var ending []*question
+	var ending []*asked
 	for _, p := range r.pending {
 		if p.q.Session == id || p.q.Root == id {
 			ending = append(ending, p)
@@ -325,7 +327,7 @@ func (r *Router) EndSession(id, reason string) {
 }
 
 // row is the question as the queue shows it; the caller holds Router.mu.
-func (p *question) row() proto.Approval {
+func (p *asked) row() proto.Approval {
 	return proto.Approval{
 		ID: p.ask.ID, Session: p.q.Session, Root: p.q.Root, Run: p.q.Run, Key: p.q.Key,
 		Server: p.q.Server, Tool: p.q.Tool, Arguments: p.q.Arguments,

@@ -19,9 +19,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // bridge is a plugin in memory.
 type bridge struct {
-	id      string
-	human   bool
-	ask     func(ctx context.Context, a proto.Ask) (proto.AskReply, error)
+	id    string
+	human bool
+	ask   func(ctx context.Context, a proto.Ask) (proto.AskReply, error)
+	// question is for servers' questions.
+	question func(ctx context.Context, q proto.Question) (proto.Answer, error)
+
 	mu      sync.Mutex
 	asked   []proto.Ask
 	notices []string
@@ -39,8 +42,8 @@ func (b *bridge) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	b.mu.Unlock()
 	return b.ask(ctx, a)
 }
-func (b *bridge) Question(context.Context, proto.Question) (proto.Answer, error) {
-	return proto.Answer{Unavailable: "this host has no forms"}, nil
+func (b *bridge) Question(ctx context.Context, q proto.Question) (proto.Answer, error) {
+	return b.question(ctx, q)
 }
 func (b *bridge) Resolve(context.Context, string) (proto.Resolved, error) {
 	return proto.Resolved{}, nil

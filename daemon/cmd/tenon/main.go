@@ -9,6 +9,7 @@ import (
 
 	"tenon/daemon/internal/cli"
 	"tenon/daemon/internal/fakeserver"
+	"tenon/daemon/internal/sandbox"
 	"tenon/daemon/internal/script"
 	"tenon/daemon/internal/serve"
 )
@@ -17,11 +18,13 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) > 0 {
-		// Programs of their own that live in this binary: the daemon's helper
+		// Programs of their own that live in this binary: the daemon's helpers
 		// and the server of the tests. They need nothing of the rest.
 		switch args[0] {
 		case serve.HelperCommand:
 			return script.HelperMain(os.Stdin, os.Stdout)
+		case sandbox.HelperCommand:
+			return sandbox.HelperMain(args[1:], os.Stderr)
 		case "fake-server":
 			return fakeserver.Main(args[1:], os.Stdin, os.Stdout, os.Stderr)
 		}

@@ -32,6 +32,7 @@ type execOptions struct {
 	memory      string
 	input       string
 	inputGiven  bool
+	typecheck   string
 	stream      bool
 }
 
@@ -69,6 +70,7 @@ func (a *app) execCommand() *cobra.Command {
 	f.IntVar(&o.maxCalls, "max-calls", 0, "most calls of the run; default: script.maxToolCalls")
 	f.StringVar(&o.memory, "memory", "", "`bytes` the program may use, such as 128MiB; from 4MiB to 1984MiB")
 	f.StringVar(&o.input, "input", "", "`JSON` the program sees as input; - reads standard input")
+	f.StringVar(&o.typecheck, "typecheck", "", "off, warn or strict: hold the program against the types of its tools first; default: script.typecheck")
 	f.BoolVar(&o.stream, "stream", false, "print every frame of the run as a line of JSON")
 	return c
 }
@@ -113,7 +115,7 @@ func execRun(ctx context.Context, o *execOptions) error {
 func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 	req := proto.ExecRequest{
 		Args: o.args, Engine: o.engine, Cwd: o.app.abs(o.cwd),
-		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls,
+		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls, Typecheck: o.typecheck,
 	}
 	if o.timeoutSet {
 		ms := o.timeout.Milliseconds()

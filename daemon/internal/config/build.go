@@ -36,7 +36,7 @@ func (b *builder) build(dir, file string) (*View, error) {
 	}
 	items := trustItems(p.project, p.projHosts)
 	trusted := b.store.trust.covers(pr.top, items)
-	v := &View{Dir: dir, Workspace: pr.top, Servers: map[string]*Server{}, Untrusted: !trusted, home: b.home, fallback: b.store.o.Environ}
+	v := &View{Dir: dir, Workspace: pr.top, Servers: map[string]*Server{}, Untrusted: !trusted, Trusted: trusted && len(items) > 0, home: b.home, fallback: b.store.o.Environ}
 
 	var maps []map[string]any
 	if p.user != nil {

@@ -34,10 +34,11 @@ func hashOf(v *View) string {
 	}
 	return digest(struct {
 		Dir, Workspace string
+		Trusted        bool
 		Servers        map[string]Server
 		Permissions    Permissions
 		Script         Script
 		Daemon         Daemon
 		NetAllow       []string
-	}{v.Dir, v.Workspace, servers, perms, v.Script, v.Daemon, v.NetAllow})
+	}{v.Dir, v.Workspace, v.Trusted, servers, perms, v.Script, v.Daemon, v.NetAllow})
 }

@@ -27,7 +27,7 @@ func TestAProjectStartsNothingUntilItIsTrusted(t *testing.T) {
 		t.Helper()
 		v := w.view()
 		s := v.Servers["danger"]
-		if s == nil || !s.Untrusted || !v.Untrusted || v.Script.Timeout != 2*time.Minute {
+		if s == nil || !s.Untrusted || !v.Untrusted || v.Trusted || v.Script.Timeout != 2*time.Minute {
 			t.Fatalf("%s: server %+v, script %+v", step, s, v.Script)
 		}
 		if !hasNote(v, "not trusted") {
@@ -39,7 +39,7 @@ func TestAProjectStartsNothingUntilItIsTrusted(t *testing.T) {
 	trusted := func(step string) {
 		t.Helper()
 		v := w.view()
-		if v.Untrusted || v.Servers["danger"].Untrusted {
+		if v.Untrusted || !v.Trusted || v.Servers["danger"].Untrusted {
 			t.Fatalf("%s: not trusted", step)
 		}
 		if _, err := v.Define("danger", w.env(), Placeholders{}); err != nil {

@@ -137,6 +137,10 @@ type View struct {
 	NetAllow    []string
 	Notes       []Note
 	Untrusted   bool // something of the project waits for trust
+	// Trusted says that the user has agreed to all that the project's files
+	// start. A project that starts nothing has nothing to agree to, and is
+	// neither trusted nor untrusted.
+	Trusted bool
 
 	home     string // the user's, for ~ and for servers of user files
 	fallback Env    // the daemon's own environment

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,10 @@ func (p *path) Seen(_ context.Context, r call.Request) *catalog.List {
 	p.seen = append(p.seen, r.Server)
 	p.mu.Unlock()
 	return p.list
+}
+
+func (p *path) Types(_ context.Context, _ call.Request, q proto.TypesQuery) (*proto.Types, error) {
+	return &proto.Types{Text: "// " + strings.Join(q.Paths, " ")}, nil
 }
 
 // rig is a manager over doubles.

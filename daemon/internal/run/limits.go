@@ -1,11 +1,14 @@
 package run
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/typecheck"
 	"tenon/proto"
 )
 
@@ -31,6 +34,8 @@ func checkLimits(x proto.ExecRequest) error {
 		return fault.New(fault.UsageError, "callTimeoutMs must be 0 (the default) or more, not %d", x.CallTimeoutMS)
 	case x.MaxOutputBytes < 0:
 		return fault.New(fault.UsageError, "maxOutputBytes must be 0 (the default) or more, not %d", x.MaxOutputBytes)
+	case x.Typecheck != "" && !slices.Contains(typecheck.Modes, x.Typecheck):
+		return fault.New(fault.UsageError, "typecheck must be one of %s, not %q", strings.Join(typecheck.Modes, ", "), x.Typecheck)
 	case x.MaxToolCalls < 0:
 		return fault.New(fault.UsageError, "maxToolCalls must be 1 or more, not %d", x.MaxToolCalls)
 	case x.MemoryBytes != 0 && (x.MemoryBytes < engine.MinMemory || x.MemoryBytes > engine.MaxMemory):

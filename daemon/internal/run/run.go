@@ -42,6 +42,8 @@ type Path interface {
 	// Seen is the list of one server's tools that the caller sees, without
 	// starting the server; nil when it was never listed.
 	Seen(ctx context.Context, r call.Request) *catalog.List
+	// Types declares the tools at the paths, for a type check.
+	Types(ctx context.Context, r call.Request, q proto.TypesQuery) (*proto.Types, error)
 }
 
 // Leases hears of runs, so that bindings of a live run are not idle;
@@ -61,6 +63,7 @@ type Options struct {
 	Path        Path
 	Engines     map[string]engine.Engine // by the name a user writes
 	Unavailable map[string]string        // engines that cannot run here, and why
+	Checker     Checker                  // nil: programs are not checked, and strict says so
 	Leases      Leases                   // nil: not told
 	Sessions    Sessions                 // nil: not told
 	History     *history.Store           // nil: nothing is kept
@@ -205,7 +208,7 @@ func (m *Manager) open(spec Spec, engineName string) (*Run, error) {
 	if m.o.History != nil {
 		m.o.History.RunStarted(history.Run{
 			ID: r.ID, Session: spec.Session.ID, Root: spec.Session.Root(), Surface: spec.Surface, Engine: engineName,
-			Cwd: r.cwd(), Code: spec.Exec.Code, Started: r.began,
+			Cwd: r.cwd(), Code: spec.Exec.Code, Options: r.options(), Started: r.began,
 		})
 	}
 	r.event("start", r.Info(), 512)
@@ -237,6 +240,9 @@ func (r *Run) program() *engine.Outcome {
 	}
 	request := r.request()
 	namespaces := r.namespaces(request)
+	if failure := r.check(e, request, namespaces); failure != nil {
+		return &engine.Outcome{Err: failure}
+	}
 	o := e.Run(r.ctx, engine.Program{
 		Source: r.spec.Exec.Code, Name: r.spec.Exec.Name, Args: r.spec.Exec.Args, Input: r.spec.Exec.Input,
 		Namespaces: namespaces,

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"tenon/daemon/internal/api"
+	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/run"
 	"tenon/daemon/internal/session"
+	"tenon/daemon/internal/typecheck"
 	"tenon/proto"
 )
 
@@ -23,6 +25,10 @@ import (
 func (d *daemon) openRuns() {
 	d.runs = run.New(run.Options{
 		Path: d.calls, Engines: map[string]engine.Engine{d.engine.Name(): d.engine}, Unavailable: unavailable,
+		Checker: typecheck.New(typecheck.Options{
+			Record: d.record, Dir: filepath.Join(d.o.Paths.Runtime, "checks"), Executable: d.o.Executable,
+			Env: config.EnvFrom(d.o.Environ), Log: d.log,
+		}),
 		Leases: d.leases, Sessions: d.sessions, History: d.history, Log: d.log,
 		Changed: func(r proto.Run) {
 			d.trim.work(time.Now())

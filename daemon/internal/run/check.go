@@ -1,0 +1,127 @@
+package run
+
+import (
+	"context"
+	"regexp"
+	"sync"
+
+	"tenon/daemon/internal/call"
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/script"
+	"tenon/daemon/internal/typecheck"
+	"tenon/proto"
+)
+
+// Checker holds programs against types; *typecheck.Checker is one.
+type Checker interface {
+	Check(ctx context.Context, r typecheck.Request) (*typecheck.Report, error)
+}
+
+// compiler is an engine that can say beforehand what it will execute.
+type compiler interface {
+	Compile(ctx context.Context, source string) (*script.Program, error)
+}
+
+// typecheck is what the run was asked to do about types.
+func (r *Run) typecheck() string {
+	switch {
+	case r.engine == "call":
+		return ""
+	case r.spec.Exec.Typecheck != "":
+		return r.spec.Exec.Typecheck
+	case r.spec.View.Script.Typecheck != "":
+		return r.spec.View.Script.Typecheck
+	}
+	return typecheck.Off
+}
+
+// options are how the run is executed, for its row.
+func (r *Run) options() proto.RunOptions {
+	return proto.RunOptions{Typecheck: r.typecheck()}
+}
+
+// check holds the program against the types of the tools in view, before
+// anything of it runs: strict ends the run with what it finds, warn warns. The
+// run computes nothing meanwhile, and holds no token for it. A program that
+// does not compile is left to the engine, whose error says where.
+func (r *Run) check(e engine.Engine, request call.Request, namespaces []engine.Namespace) *fault.Error {
+	mode := r.typecheck()
+	if mode == typecheck.Off {
+		return nil
+	}
+	module := false
+	if c, ok := e.(compiler); ok {
+		program, err := c.Compile(r.ctx, r.spec.Exec.Code)
+		if err != nil {
+			return nil
+		}
+		module = program.Module()
+	}
+	report, err := r.checked(request, namespaces, module, e.Name() != DefaultEngine)
+	if r.ctx.Err() != nil {
+		return reason(context.Cause(r.ctx))
+	}
+	if err != nil {
+		failure := fault.From(err)
+		if mode == typecheck.Strict {
+			return failure
+		}
+		r.warn(proto.Warning{Kind: typecheck.WarningKind, Message: "the program was not checked: " + failure.Message})
+		return nil
+	}
+	if mode == typecheck.Strict {
+		return report.Failure()
+	}
+	for _, mistake := range report.Warnings() {
+		r.warn(proto.Warning{Kind: typecheck.WarningKind, Message: mistake})
+	}
+	return nil
+}
+
+func (r *Run) checked(request call.Request, namespaces []engine.Namespace, module, process bool) (*typecheck.Report, error) {
+	if r.m.o.Checker == nil {
+		return nil, fault.New(fault.TypeCheckError, "this daemon checks no types").
+			WithHint("set script.typecheck to off")
+	}
+	types, err := r.declarations(request, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{}
+	if s := r.spec.Session; s != nil && s.Env() != nil {
+		env = s.Env()
+	} else if c := r.spec.Caller; c != nil && c.Env != nil {
+		env = c.Env
+	}
+	return r.m.o.Checker.Check(r.ctx, typecheck.Request{
+		Source: r.spec.Exec.Code, Module: module, Name: r.spec.Exec.Name, Types: types, Process: process,
+		Place: typecheck.Place{Dir: r.cwd(), Workspace: r.spec.View.Workspace, Trusted: r.spec.View.Trusted, Env: env},
+	})
+}
+
+// declarations are those of the servers that the program names. The others are
+// not started to find out what they offer: a program that reaches one by a name
+// it computes gets no types.
+func (r *Run) declarations(request call.Request, namespaces []engine.Namespace) (string, error) {
+	words := map[string]bool{}
+	for _, word := range identifiers().FindAllString(r.spec.Exec.Code, -1) {
+		words[word] = true
+	}
+	var paths []string
+	for _, n := range namespaces {
+		if words[n.Name] {
+			paths = append(paths, n.Name)
+		}
+	}
+	if len(paths) == 0 {
+		return typecheck.Globals + typecheck.NoTools, nil
+	}
+	types, err := r.m.o.Path.Types(r.ctx, request, proto.TypesQuery{Paths: paths})
+	if err != nil {
+		return "", err
+	}
+	return typecheck.Globals + types.Text, nil
+}
+
+var identifiers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*`) })

@@ -1,0 +1,328 @@
+package typecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/proctree"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const types = `declare const tools: {
+  fake: { echo(args: { text: string; times?: number }): Promise<{ said: string }> };
+  [server: string]: any;
+};
+declare const fake: typeof tools.fake;
+declare const args: string[];
+declare const input: any;
+`
+
+// root is the top of this repository.
+func root(t *testing.T) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}
+
+// need is a file that the build or "make test" installs.
+func need(t *testing.T, parts ...string) string {
+	t.Helper()
+	file := filepath.Join(append([]string{root(t)}, parts...)...)
+	if _, err := os.Stat(file); err != nil {
+		t.Skipf("%s is not installed: make test brings it", file)
+	}
+	return file
+}
+
+func node(t *testing.T) string {
+	t.Helper()
+	file, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node in PATH")
+	}
+	return file
+}
+
+func checker(t *testing.T, o Options) *Checker {
+	t.Helper()
+	record, err := proctree.OpenRecord(filepath.Join(t.TempDir(), "groups"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := record.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o.Record, o.Dir = record, filepath.Join(t.TempDir(), "checks")
+	t.Cleanup(func() {
+		if left, _ := os.ReadDir(o.Dir); len(left) > 0 {
+			t.Errorf("%s still holds %v", o.Dir, left)
+		}
+	})
+	return New(o)
+}
+
+// project is a place whose own TypeScript is this repository's.
+func project(t *testing.T) Place {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "node_modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(need(t, "node_modules", "typescript"), filepath.Join(dir, "node_modules", "typescript")); err != nil {
+		t.Fatal(err)
+	}
+	return Place{Dir: dir, Workspace: dir, Trusted: true, Env: map[string]string{"PATH": filepath.Dir(node(t))}}
+}
+
+// withDeno is a place where deno is all there is.
+func withDeno(t *testing.T) Place {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(need(t, "test", "runtimes", "node_modules", "@deno"), filepath.Join(bin, "pkg")); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(bin, "pkg", "*", "deno"))
+	if len(files) == 0 {
+		t.Skip("the package of deno holds no executable for this machine")
+	}
+	if err := os.Symlink(files[0], filepath.Join(bin, "deno")); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return Place{Dir: dir, Workspace: dir, Env: map[string]string{"PATH": bin}}
+}
+
+// programs are checked alike by every checker; each costs a second, so that one
+// holds several things. Mistakes are LINE:COLUMN CODE.
+var programs = []struct {
+	name, source string
+	module       bool
+	file         string
+	want         []string
+}{
+	{name: "nothing wrong", source: strings.Join([]string{
+		"#!/usr/bin/env tenon", "const r = await fake.echo({text: \"a\"});", "if (!r) return 1;",
+		"function f(a) { try { return a.b } catch (e) { return e.message } }", "f({b: 1});",
+		"const u = new URL('a:b'); setTimeout(() => {}, 1);",
+		"console.log(u.host, crypto.randomUUID(), new AbortController().signal.aborted);",
+		"namespace N { export const a = 1 }", "enum E { A }", "declare function g(): void;",
+		"await tools.other.thing({any: N.a + E.A});", "const args = 1, search = 2;", "[args, search].map((x) => ({x}))",
+	}, "\n")},
+	{name: "mistakes", source: strings.Join([]string{
+		"fake.echo({txt: 1});", "await tools.fake.echo({});", "", "  awaiit(status);",
+		"namespace N { export const a: string = 1 }", "const f = (): number => {", "};",
+		"(await fake.echo({text: ''})).sad;", "return await fake.echo({text: 1})",
+	}, "\n"), want: []string{"1:12 2561", "2:23 2345", "4:3 2304", "4:10 2304", "5:28 2322", "6:15 2355", "8:31 2551", "9:25 2322"}},
+	{name: "module", module: true, source: strings.Join([]string{
+		"export const a = await fake.echo({text: 'x'});",
+		"export default async function (input: {n: number}, {args}: {args: string[]}) {", "  return fake.echo({text: input.n});", "}",
+	}, "\n"), want: []string{"3:21 2322"}},
+	{name: "JavaScript file", file: "job.js", source: "const o = {}; o.a = 1;\nfake.echo({txt: o.a})", want: []string{"2:12 2561"}},
+}
+
+func TestEveryCheckerNamesTheSameMistakesInTheSourceAsWritten(t *testing.T) {
+	for kind, place := range map[string]func(*testing.T) Place{"tsc": project, "deno": withDeno} {
+		t.Run(kind, func(t *testing.T) {
+			c, at := checker(t, Options{}), place(t)
+			for _, p := range programs {
+				t.Run(p.name, func(t *testing.T) {
+					r, err := c.Check(context.Background(), Request{Source: p.source, Module: p.module, Name: p.file, Types: types, Place: at})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !strings.HasPrefix(r.Checker, kind) {
+						t.Errorf("checked by %s", r.Checker)
+					}
+					var got []string
+					for _, d := range r.Diagnostics {
+						got = append(got, fmt.Sprintf("%d:%d %d", d.Line, d.Column, d.Code))
+					}
+					if strings.Join(got, ", ") != strings.Join(p.want, ", ") {
+						t.Errorf("got %v, want %v: %+v", got, p.want, r.Diagnostics)
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestProcessEnginesHaveTheirRuntimesGlobalsAndModules(t *testing.T) {
+	c, at := checker(t, Options{}), project(t)
+	source := "import { readFile } from \"node:fs/promises\";\nexport default process.argv.length + (await readFile(\"x\")).length + fake.echo({txt: 1})"
+	r, err := c.Check(context.Background(), Request{Source: source, Module: true, Types: types, Process: true, Place: at})
+	if err != nil || len(r.Diagnostics) == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, d := range r.Diagnostics {
+		if d.Line != 2 || d.Column < 60 {
+			t.Errorf("unexpected: %+v", d)
+		}
+	}
+}
+
+func TestAStrictFailureNamesTheFirstMistakesWithTheirPlaces(t *testing.T) {
+	c, at := checker(t, Options{}), project(t)
+	source := "fake.echo({text: 1});\n" + strings.Repeat("fake.echo({txt: 1});\n", 14)
+	r, err := c.Check(context.Background(), Request{Source: source, Types: types, Place: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := r.Failure()
+	if e == nil || e.Kind != fault.TypeCheckError || *e.Position != (fault.Position{Line: 1, Column: 12}) {
+		t.Fatalf("%+v", e)
+	}
+	lines := strings.Split(e.Message, "\n")
+	if lines[0] != "Type 'number' is not assignable to type 'string' (TS2322)" || len(lines) != Shown+1 ||
+		!strings.HasPrefix(lines[1], "2:12: Object literal") || lines[Shown] != "and 5 more" {
+		t.Errorf("%q", lines)
+	}
+	if w := r.Warnings(); len(w) != Shown+1 || !strings.HasPrefix(w[0], "1:12: Type") || w[Shown] != "and 5 more" {
+		t.Errorf("%q", w)
+	}
+	if (&Report{}).Failure() != nil {
+		t.Error("nothing wrong is a failure")
+	}
+}
+
+func TestWithoutACheckerItSaysWhereItLooked(t *testing.T) {
+	c := checker(t, Options{})
+	dir := t.TempDir()
+	_, err := c.Check(context.Background(), Request{Source: "1", Place: Place{Dir: dir, Workspace: dir, Env: map[string]string{"PATH": t.TempDir()}}})
+	e := fault.From(err)
+	if e == nil || e.Kind != fault.TypeCheckError {
+		t.Fatalf("%+v", e)
+	}
+	for _, want := range []string{"node_modules/typescript of " + dir, "tsc in PATH", "deno in PATH"} {
+		if !strings.Contains(e.Message, want) {
+			t.Errorf("%q is not in %q", want, e.Message)
+		}
+	}
+	if !strings.Contains(e.Hint, "npm install --global typescript") {
+		t.Errorf("hint: %q", e.Hint)
+	}
+}
+
+func TestNothingOfAProjectWithoutTrustIsExecuted(t *testing.T) {
+	at := project(t)
+	at.Trusted = false
+	bin := filepath.Join(at.Dir, "bin") // of the project, and in the caller's PATH
+	proof := filepath.Join(t.TempDir(), "executed")
+	script(t, filepath.Join(bin, "tsc"), "echo > "+proof)
+	at.Env = map[string]string{"PATH": bin + ":" + at.Env["PATH"]}
+	// What else PATH has is not the project's: the directory of node may hold a tsc.
+	_, err := checker(t, Options{}).Check(context.Background(), Request{Source: "1", Place: at})
+	if err != nil && (!strings.Contains(err.Error(), "the project is not trusted") || !strings.Contains(err.Error(), bin)) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(proof); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the project's tsc was executed")
+	}
+}
+
+// script writes an executable shell script.
+func script(t *testing.T, file, body string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// double is a place with a checker that does what body says.
+func double(t *testing.T, body string) Place {
+	t.Helper()
+	bin, dir := t.TempDir(), t.TempDir()
+	script(t, filepath.Join(bin, "tsc"), body)
+	return Place{Dir: dir, Workspace: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}}
+}
+
+func TestACheckerThatFailsIsNoPass(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"crash":          {"echo out of memory >&2; exit 134", "failed: out of memory"},
+		"silent":         {"exit 3", "failed: it said nothing"},
+		"its own config": {"echo \"$PWD/tsconfig.json(1,2): error TS5023: Unknown compiler option 'x'.\"; exit 1", "failed: tsconfig.json(1,2): error TS5023: Unknown compiler option 'x'."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := checker(t, Options{}).Check(context.Background(), Request{Source: "1", Place: double(t, c.body)})
+			if fault.KindOf(err) != fault.TypeCheckError || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestACheckIsBoundedAndEndsWithItsRun(t *testing.T) {
+	forever := "sleep 1000 & sleep 1000"
+	_, err := checker(t, Options{Timeout: 300 * time.Millisecond}).Check(context.Background(), Request{Source: "1", Place: double(t, forever)})
+	if fault.KindOf(err) != fault.TypeCheckError || !strings.Contains(err.Error(), "has not ended within 300ms") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := fault.New(fault.Cancelled, "enough")
+	at := double(t, "echo > started; "+forever)
+	c := checker(t, Options{})
+	go func() {
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if found, _ := filepath.Glob(filepath.Join(c.o.Dir, "*", "started")); len(found) > 0 {
+				break
+			}
+		}
+		cancel(why)
+	}()
+	if _, err := c.Check(ctx, Request{Source: "1", Place: at}); err != why {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheSameCheckIsMadeOnce(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	c, at := checker(t, Options{}), double(t, "echo x >> "+count)
+	check := func(source, types string) {
+		t.Helper()
+		if _, err := c.Check(context.Background(), Request{Source: source, Types: types, Place: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("1", "a")
+	check("1", "a")
+	check("2", "a")
+	check("1", "b")
+	if raw, _ := os.ReadFile(count); len(raw) != len("x\nx\nx\n") {
+		t.Errorf("%q", raw)
+	}
+	// Another state of the checker is another checker.
+	script(t, strings.Split(at.Env["PATH"], ":")[0]+"/tsc", "echo xx >> "+count)
+	check("1", "a")
+	if raw, _ := os.ReadFile(count); !strings.HasSuffix(string(raw), "xx\n") {
+		t.Errorf("%q", raw)
+	}
+}
+
+func TestACheckerSeesNothingSecret(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "env")
+	at := double(t, "env > "+seen)
+	at.Env["SECRET_TOKEN"], at.Env["HOME"] = "s3cret", "/nowhere"
+	if _, err := checker(t, Options{}).Check(context.Background(), Request{Source: "1", Place: at}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(seen)
+	if err != nil || strings.Contains(string(raw), "s3cret") || !strings.Contains(string(raw), "HOME=/nowhere") {
+		t.Errorf("%s, %v", raw, err)
+	}
+}

@@ -1,13 +1,12 @@
 /** A daemon that is missing, killed or slow costs a turn one sentence and nothing else. */
 
 import assert from "node:assert/strict"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
 import { startHost, runOnce } from "./lib/host.ts"
 import { startModel } from "./lib/model.ts"
-import { makePlace, pluginFile } from "./lib/program.ts"
+import { makePlace, pluginFile, scratch } from "./lib/program.ts"
 import { fake, hostConfig, runTenon, startScene, writeConfig } from "./lib/scene.ts"
 import { until } from "./lib/until.ts"
 
@@ -66,7 +65,7 @@ test("a missing program is one sentence, and the turn goes on", async () => {
 
 test("a program that hangs adds no wait to the start or to a turn, beside another plugin", async () => {
   const place = makePlace()
-  const dir = mkdtempSync(join(tmpdir(), "te-"))
+  const dir = scratch()
   const hanging = join(dir, "tenon")
   writeFileSync(hanging, `#!/bin/sh\necho $$ > ${dir}/started\nexec sleep 600\n`, { mode: 0o700 })
   const model = await startModel()
@@ -87,7 +86,7 @@ test("a program that hangs adds no wait to the start or to a turn, beside anothe
 })
 
 test("works beside another plugin, and once although its file is named twice", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "te-"))
+  const dir = scratch()
   const again = join(dir, "again.js")
   writeFileSync(again, `export { default } from ${JSON.stringify(pluginFile)}\n`)
   const scene = await startScene((place) => ({

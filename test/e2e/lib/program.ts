@@ -1,7 +1,7 @@
 /** Finds the programs under test, and places for them to live in. */
 
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -63,9 +63,16 @@ export interface Place {
   state: string
 }
 
+/** A directory that is gone when this process is. */
+export function scratch(): string {
+  const dir = mkdtempSync(join(tmpdir(), "te-"))
+  process.on("exit", () => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
 /** Makes a place. opencode would install packages into its config folder; the lock file says that it has. */
 export function makePlace(): Place {
-  const top = mkdtempSync(join(tmpdir(), "te-"))
+  const top = scratch()
   const place = { home: join(top, "h"), project: join(top, "p"), runtime: join(top, "r"), state: join(top, "s") }
   for (const dir of Object.values(place)) mkdirSync(dir, { mode: 0o700 })
   preseed(join(place.home, ".config/opencode"))

@@ -1,11 +1,10 @@
 /** The command line: a user at a terminal, with named sessions. */
 
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { hostEnvironment } from "../lib/host.ts"
-import { tenonBin } from "../lib/program.ts"
+import { scratch, tenonBin } from "../lib/program.ts"
 import { fake, makeScenery } from "../lib/scene.ts"
 import { until } from "../lib/until.ts"
 import type { Agent, Program, Rules, Running, Surface } from "./surface.ts"
@@ -22,7 +21,7 @@ async function start(rules: Rules): Promise<Running> {
     permissions: { rules },
   }))
   const { place } = scenery
-  const files = mkdtempSync(join(tmpdir(), "te-cli-"))
+  const files = scratch()
   let count = 0
 
   /** Runs `tenon exec` on a terminal of its own, with its output in a file, as a shell's `>` does. */
@@ -87,9 +86,6 @@ async function start(rules: Rules): Promise<Running> {
     tenon: scenery.tenon,
     journal: () => scenery.journal("srv"),
     daemon: scenery.daemon,
-    async stop() {
-      await scenery.stop()
-      rmSync(files, { recursive: true, force: true })
-    },
+    stop: scenery.stop,
   }
 }

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+
+	"tenon/daemon/internal/fault"
+	"tenon/proto"
+)
+
+// MCPMode is what an MCP connection shows; the zero value is code mode.
+type MCPMode struct {
+	Flat   bool
+	Server string // passed through; excludes Flat
+}
+
+func (m MCPMode) path() string {
+	switch {
+	case m.Server != "":
+		return "/mcp/" + url.PathEscape(m.Server)
+	case m.Flat:
+		return "/mcp?codemode=false"
+	default:
+		return "/mcp"
+	}
+}
+
+// MCPConn is a connection on which both sides speak MCP, a message a line.
+type MCPConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// Read reads what the daemon says.
+func (c *MCPConn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// CloseWrite says that nothing more is asked.
+func (c *MCPConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Conn.Close()
+}
+
+// MCP opens an MCP connection, bringing the daemon up when there is none. The
+// caller closes it.
+func (c *Client) MCP(ctx context.Context, m MCPMode) (*MCPConn, error) {
+	if err := c.setup(); err != nil {
+		return nil, err
+	}
+	conn, err := c.upgrade(ctx, m.path())
+	if !c.mayStart(err) {
+		return conn, err
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	return c.upgrade(ctx, m.path())
+}
+
+func (c *Client) upgrade(ctx context.Context, path string) (*MCPConn, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.host()+path, nil)
+	if err != nil {
+		return nil, fault.New(fault.UsageError, "cannot make a request for %s: %w", path, err)
+	}
+	c.headers(req.Header)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", proto.UpgradeMCP)
+	conn, err := c.connect(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fault.From(context.Cause(ctx))
+		}
+		return nil, c.unreachable(&dialError{err})
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // while the daemon answers
+	defer stop()
+	out, in := bufio.NewWriter(conn), bufio.NewReader(conn)
+	if err = req.Write(out); err == nil {
+		err = out.Flush()
+	}
+	var res *http.Response
+	if err == nil {
+		res, err = http.ReadResponse(in, req)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, c.broken(ctx, err)
+	}
+	if err = c.greet(res.Header); err == nil && res.StatusCode != http.StatusSwitchingProtocols {
+		err = problem(res)
+	}
+	if err != nil {
+		_ = res.Body.Close()
+		_ = conn.Close()
+		return nil, err
+	}
+	return &MCPConn{conn, in}, nil
+}

@@ -1,0 +1,144 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/session"
+	"tenon/proto"
+)
+
+// asker puts questions of one call to the client that made it.
+type asker struct{ x *exchange }
+
+var _ session.Bridge = asker{}
+
+// bridge is who is asked first about the call: its client, if a human sits there
+// and the client can show a question. What runs inside an agent, or speaks for
+// its session, would answer itself; that session's host is asked instead.
+func (x *exchange) bridge() session.Bridge {
+	if x.r.deaf || x.caller.Class != peer.User || !x.elicits() && !x.samples() {
+		return nil
+	}
+	return asker{x}
+}
+
+func (x *exchange) client() *mcp.ClientCapabilities {
+	p := x.ss.InitializeParams()
+	if p == nil || p.Capabilities == nil {
+		return &mcp.ClientCapabilities{}
+	}
+	return p.Capabilities
+}
+
+func (x *exchange) elicits() bool { return x.client().Elicitation != nil }
+func (x *exchange) samples() bool { return x.client().Sampling != nil }
+
+func (a asker) ID() string        { return "mcp " + a.x.c.id }
+func (a asker) PID() int          { return a.x.caller.PID }
+func (a asker) Host() string      { return "mcp" }
+func (a asker) Directory() string { return a.x.caller.Dir }
+func (a asker) Interactive() bool { return a.x.forms() }
+func (a asker) Event(proto.Frame) {} // the feed has them
+
+// Remembers says that an "always" is tenon's to remember: a client forgets.
+func (a asker) Remembers() bool { return false }
+
+func (a asker) Resolve(context.Context, string) (proto.Resolved, error) {
+	return proto.Resolved{}, nil // a client knows no sessions
+}
+
+func (a asker) Notice(ctx context.Context, n proto.Notice) error {
+	return a.x.c.notice(a.on(ctx), a.x.ss, n)
+}
+
+// on is ctx as seen from the call: what is sent with it goes out on the call's
+// stream.
+func (a asker) on(ctx context.Context) context.Context { return values{ctx, a.x.ctx} }
+
+// values takes the end from one context and the values from another.
+type values struct {
+	context.Context
+	from context.Context
+}
+
+func (v values) Value(key any) any { return v.from.Value(key) }
+
+// forms reports whether the client shows forms; one that names neither form nor
+// URL is of the protocol that knew forms only.
+func (x *exchange) forms() bool {
+	e := x.client().Elicitation
+	return e != nil && (e.Form != nil || e.URL == nil)
+}
+
+// answerSchema is the form that a permission question is.
+var answerSchema = json.RawMessage(`{"type":"object","properties":{
+	"answer":{"type":"string","title":"Answer","enum":["once","always","reject"],
+		"enumNames":["Allow once","Always allow in this project","Reject"],"default":"once"},
+	"feedback":{"type":"string","title":"What the model should do instead","description":"Only for reject."}
+},"required":["answer"]}`)
+
+// Ask puts a permission question as a form. Without forms nobody can be asked.
+func (a asker) Ask(ctx context.Context, q proto.Ask) (proto.AskReply, error) {
+	if !a.x.forms() {
+		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client shows no forms")
+	}
+	text := "Allow " + q.Server + "/" + q.Tool + "?"
+	if len(q.Arguments) > 0 && string(q.Arguments) != "{}" {
+		text += "\nArguments: " + short(string(q.Arguments))
+	}
+	res, err := a.x.ss.Elicit(a.on(ctx), &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: answerSchema})
+	if err != nil {
+		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client did not answer: %w", err)
+	}
+	if res.Action != "accept" {
+		return proto.AskReply{Reply: "reject"}, nil
+	}
+	feedback, _ := res.Content["feedback"].(string)
+	switch answer, _ := res.Content["answer"].(string); answer {
+	case "once", "always":
+		return proto.AskReply{Reply: answer}, nil
+	default:
+		return proto.AskReply{Reply: "reject", Feedback: feedback}, nil
+	}
+}
+
+// Question passes a server's question on, as far as the client can show it.
+func (a asker) Question(ctx context.Context, q proto.Question) (proto.Answer, error) {
+	on := a.on(ctx)
+	switch {
+	case q.Kind == "elicitation" && a.x.elicits():
+		var p mcp.ElicitParams
+		if err := json.Unmarshal(q.Params, &p); err != nil {
+			return proto.Answer{}, fault.New(fault.InvalidToolOutput, "server %s asks something that cannot be read: %w", q.Server, err)
+		}
+		if p.Mode == "url" && a.x.client().Elicitation.URL == nil || p.Mode != "url" && !a.x.forms() {
+			return proto.Answer{Unavailable: "the MCP client cannot show this kind of question"}, nil
+		}
+		p.Meta = nil // the server's tokens are none of the client's
+		return answer(a.x.ss.Elicit(on, &p))
+	case q.Kind == "sampling" && a.x.samples():
+		var p mcp.CreateMessageWithToolsParams
+		if err := json.Unmarshal(q.Params, &p); err != nil {
+			return proto.Answer{}, fault.New(fault.InvalidToolOutput, "server %s asks something that cannot be read: %w", q.Server, err)
+		}
+		p.Meta = nil
+		return answer(a.x.ss.CreateMessageWithTools(on, &p))
+	}
+	return proto.Answer{Unavailable: "the MCP client has not declared " + q.Kind}, nil
+}
+
+func answer(res any, err error) (proto.Answer, error) {
+	if err != nil {
+		return proto.Answer{}, fault.New(fault.ServerUnavailable, "the MCP client did not answer: %w", err)
+	}
+	data, err := json.Marshal(res)
+	if err != nil {
+		return proto.Answer{}, fault.New(fault.InternalError, "the client's answer cannot be written: %w", err)
+	}
+	return proto.Answer{Result: data}, nil
+}

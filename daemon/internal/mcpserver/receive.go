@@ -1,0 +1,122 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/peer"
+	"tenon/proto"
+)
+
+// exchange is one request in work, with everything its handler needs.
+type exchange struct {
+	c      *conn
+	r      *request
+	ss     *mcp.ServerSession
+	ctx    context.Context // that of the work
+	caller *peer.Caller    // in its session
+	view   *config.View
+
+	onFrame func(proto.Frame) // hears the run; may be nil
+}
+
+// receive answers the methods that are tenon's; the SDK does the rest. It works
+// on raw JSON where the SDK's types would lose or check what is not ours.
+func (c *conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				c.s.log.Error("MCP handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+				res, err = nil, refusal(fault.New(fault.InternalError, "internal error"))
+			}
+		}()
+		ss, _ := req.GetSession().(*mcp.ServerSession)
+		switch p := req.GetParams().(type) {
+		case *mcp.CallToolParamsRaw:
+			return c.work(ctx, ss, req, p.Meta, func(x *exchange) (mcp.Result, error) { return x.call(p) })
+		case *mcp.ListToolsParams:
+			cursor := ""
+			if p != nil {
+				cursor = p.Cursor
+			}
+			return c.work(ctx, ss, req, metaOf(p), func(x *exchange) (mcp.Result, error) { return x.tools(cursor) })
+		case *mcp.ListResourcesParams:
+			if c.mode.code() {
+				return c.work(ctx, ss, req, metaOf(p), func(x *exchange) (mcp.Result, error) { return x.resources() })
+			}
+		case *mcp.ListResourceTemplatesParams:
+			if c.mode.code() {
+				return templates()
+			}
+		case *mcp.ReadResourceParams:
+			if c.mode.code() {
+				return c.work(ctx, ss, req, p.Meta, func(x *exchange) (mcp.Result, error) { return x.read(p.URI) })
+			}
+		case *mcp.SetLoggingLevelParams:
+			c.log.Store(true)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// metaOf is the _meta of parameters that may be missing altogether.
+func metaOf[P interface {
+	*T
+	mcp.Params
+}, T any](p P) map[string]any {
+	if p == nil {
+		return nil
+	}
+	return p.GetMeta()
+}
+
+// work finds out who asks, and from where, and does what is asked within the
+// daemon's gate. Failures become errors of JSON-RPC; those that a model should
+// see are results already.
+func (c *conn) work(ctx context.Context, ss *mcp.ServerSession, req mcp.Request, meta map[string]any, do func(*exchange) (mcp.Result, error)) (mcp.Result, error) {
+	r := c.of(req.GetExtra())
+	if r == nil || ss == nil {
+		return nil, refusal(fault.New(fault.Cancelled, "the request is over"))
+	}
+	leave, err := c.s.o.Enter()
+	if err != nil {
+		return nil, refusal(err)
+	}
+	defer leave()
+	work, done := c.tie(ctx, r)
+	defer done()
+	caller := c.speaker(work, ss, r, meta)
+	release := c.s.o.Sessions.Ref(caller.Session.ID)
+	defer release()
+	view, err := c.s.o.View(caller)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	x := &exchange{c: c, r: r, ss: ss, ctx: work, caller: caller, view: view}
+	res, err := do(x)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return res, nil
+}
+
+// codes of JSON-RPC for failures: what the client can mend is its parameters'.
+func refusal(err error) error {
+	e := fault.From(err)
+	code := int64(jsonrpc.CodeInternalError)
+	switch e.Kind {
+	case fault.UsageError, fault.InvalidToolInput, fault.NotFound, fault.UnknownTool:
+		code = jsonrpc.CodeInvalidParams
+	}
+	message := fmt.Sprintf("%s: %s", e.Kind, e.Message)
+	if e.Hint != "" {
+		message += "; " + e.Hint
+	}
+	return &jsonrpc.Error{Code: code, Message: message}
+}

@@ -4,10 +4,11 @@ import assert from "node:assert/strict"
 import { after, before, describe, test } from "node:test"
 import { until } from "./lib/until.ts"
 import { cli } from "./surfaces/cli.ts"
+import { mcpHttp, mcpStdio } from "./surfaces/mcp.ts"
 import { run, type Agent, type Behaviour, type Running, type Surface } from "./surfaces/surface.ts"
 import { v1 } from "./surfaces/v1.ts"
 
-const surfaces: Surface[] = [v1, cli]
+const surfaces: Surface[] = [v1, mcpStdio, mcpHttp, cli]
 
 /** What the rules say of `srv`; each behaviour asks about tools of its own, since "always" is remembered. */
 const rules = {
@@ -120,7 +121,7 @@ for (const surface of surfaces) {
       await until("both calls", () => called("sleep") === sleeping + 2)
       const started = performance.now()
       await program.abort()
-      await program.text.catch(() => {})
+      await program.text.catch(() => {}) // an MCP client gives up at once
       assert.ok(performance.now() - started < 10_000)
       await until("both cancels", () => cancels().length === before + 2)
       for (const cancel of cancels().slice(before)) assert.match(cancel.params.reason, /user|cancel|interrupt/i)

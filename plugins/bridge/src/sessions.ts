@@ -50,6 +50,8 @@ export interface Sessions {
   rulesChanged(id: string, agent?: string): Promise<void>
   /** The host deleted the session. */
   deleted(id: string): void
+  /** The session is another instance's now. */
+  left(id: string): void
   /** Tells a new daemon of every session of this one. */
   again(): Promise<void>
   /** The sessions that the daemon was told of, for whoever takes over. */
@@ -131,6 +133,13 @@ export function sessionTable(source: SessionSource, bridge: () => Bridge, env: N
     return running
   }
 
+  const detach = (id: string, deleted: boolean) => {
+    if (!entries.delete(id)) return
+    bridge()
+      .request("session/detach", { session: id, deleted })
+      .catch(() => {}) // a lost bridge detaches too
+  }
+
   return {
     attach: (id, agent) => attach(id, agent, 0),
     known: (id) => entries.get(id)?.attached,
@@ -169,12 +178,8 @@ export function sessionTable(source: SessionSource, bridge: () => Bridge, env: N
       attached.rules = rules
       await bridge().request("rules/changed", { session: id, rules })
     },
-    deleted(id) {
-      if (!entries.delete(id)) return
-      bridge()
-        .request("session/detach", { session: id, deleted: true })
-        .catch(() => {}) // a lost bridge detaches too
-    },
+    deleted: (id) => detach(id, true),
+    left: (id) => detach(id, false),
     async again() {
       for (const entry of entries.values()) delete entry.sent
       await Promise.allSettled([...entries.keys()].map((id) => attach(id, undefined, 0)))

@@ -93,6 +93,8 @@ export interface CallResult {
   output?: unknown
   metadata?: Metadata
   error?: { type: string; message: string }
+  /** The value of a program, when the tool was `execute`. */
+  value?: unknown
   /** The calls of a program, when the tool was `execute`. */
   toolCalls?: { tool: string; status: string; input?: unknown }[]
   /** The metadata of each `progress`, in order. */

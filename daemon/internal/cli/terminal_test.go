@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/fakeserver"
+	"tenon/daemon/internal/sandbox"
 	"tenon/daemon/internal/script"
 	"tenon/daemon/internal/serve"
 )
@@ -27,7 +29,7 @@ import (
 const actAsTenon = "ACT_AS_TENON"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(actAsTenon) != "" || len(os.Args) > 1 && (os.Args[1] == "fake-server" || os.Args[1] == serve.HelperCommand) {
+	if os.Getenv(actAsTenon) != "" || len(os.Args) > 1 && slices.Contains([]string{"fake-server", serve.HelperCommand, sandbox.HelperCommand}, os.Args[1]) {
 		os.Exit(program(os.Args[1:]))
 	}
 	goleak.VerifyTestMain(m)
@@ -39,6 +41,8 @@ func program(args []string) int {
 		switch args[0] {
 		case serve.HelperCommand:
 			return script.HelperMain(os.Stdin, os.Stdout)
+		case sandbox.HelperCommand:
+			return sandbox.HelperMain(args[1:], os.Stderr)
 		case "fake-server":
 			return fakeserver.Main(args[1:], os.Stdin, os.Stdout, os.Stderr)
 		}

@@ -16,9 +16,15 @@ import (
 
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/proctree"
+	"tenon/daemon/internal/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
+		os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const types = `declare const tools: {
   fake: { echo(args: { text: string; times?: number }): Promise<{ said: string }> };
@@ -230,6 +236,47 @@ func TestNothingOfAProjectWithoutTrustIsExecuted(t *testing.T) {
 	}
 	if _, err := os.Stat(proof); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the project's tsc was executed")
+	}
+}
+
+func TestAProjectsCheckerReachesOnlyItsOwnFiles(t *testing.T) {
+	if err := sandbox.Probe().Holds(sandbox.ReadOnly); err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := project(t)
+	c := checker(t, Options{Executable: self})
+	// The real one works under it.
+	r, err := c.Check(context.Background(), Request{Source: "fake.echo({text: 1})", Types: types, Place: at})
+	if err != nil || len(r.Diagnostics) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	// One that is up to something does not get far.
+	if err := os.RemoveAll(filepath.Join(at.Dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	secret, proof := filepath.Join(at.Dir, "secret.txt"), filepath.Join(at.Dir, "proof.txt")
+	if err := os.WriteFile(secret, []byte("hush"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	evil := filepath.Join(at.Dir, "node_modules", "typescript", "bin", "tsc")
+	script(t, evil, "")
+	source := fmt.Sprintf("const fs = require('fs');\nfor (const f of [() => fs.readFileSync(%q), () => fs.writeFileSync(%q, 'x')])\n"+
+		"  try { f(); console.log('program.ts(1,1): error TS1: it could') } catch (e) { console.log('program.ts(1,1): error TS2: ' + e.code) }", secret, proof)
+	if err := os.WriteFile(evil, []byte(source), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		c    *Checker
+		want int
+	}{"confined": {c, 2}, "not confined": {checker(t, Options{}), 1}} {
+		r, err := c.c.Check(context.Background(), Request{Source: "1", Place: at})
+		if err != nil || len(r.Diagnostics) != 2 || r.Diagnostics[0].Code != c.want || r.Diagnostics[1].Code != c.want {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
 	}
 }
 

@@ -120,6 +120,7 @@ type Services struct {
 	Leases    Leases
 	Runs      Runs
 	Approvals Approvals
+	Presets   Presets
 	Events    *Hub
 	Bridge    http.Handler // GET /v1/bridge; nil: there is none
 }

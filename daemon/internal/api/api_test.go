@@ -15,6 +15,8 @@ func TestEachRouteReachesItsService(t *testing.T) {
 		{"GET", "/v1/status", "", "status"},
 		{"POST", "/v1/stop", "{}", "stop"},
 		{"POST", "/v1/trust", `{"directory":"/p"}`, "trust"},
+		{"GET", "/v1/presets", "", "presets"},
+		{"POST", "/v1/presets", `{"name":"yolo"}`, "use yolo"},
 		{"GET", "/v1/servers", "", "servers"},
 		{"GET", "/v1/servers/a%2Fb", "", "server a/b"},
 		{"GET", "/v1/servers/x?learn=true", "", "server x learnt"},
@@ -99,6 +101,7 @@ func TestMistakesInRequestsAreNamed(t *testing.T) {
 		{"POST", "/v1/exec", ``, "JSON"},
 		{"POST", "/v1/approvals/a", `{"decision":"maybe"}`, "approve, always, deny"},
 		{"POST", "/v1/trust", `{}`, "directory"},
+		{"POST", "/v1/presets", `{}`, "name"},
 		{"GET", "/v1/search?qery=x", "", "qery"},
 		{"GET", "/v1/search?limit=-1", "", "limit"},
 	} {

@@ -158,6 +158,15 @@ func (d doubleLife) Newer(s local.Stamp) {
 	d.newer = append(d.newer, s)
 }
 
+type doublePresets struct{ *double }
+
+func (d doublePresets) List(context.Context, *peer.Caller) (*proto.Presets, error) {
+	return &proto.Presets{Current: "request"}, d.did("presets")
+}
+func (d doublePresets) Use(_ context.Context, _ *peer.Caller, r proto.PresetUse) (*proto.PresetUsed, error) {
+	return &proto.PresetUsed{Changed: true}, d.did("use " + r.Name)
+}
+
 // fakeRun sends frames and ends with its context.
 type fakeRun struct {
 	frames []proto.Frame
@@ -196,7 +205,7 @@ func newServer(d *double) *Server {
 	}
 	return New(Options{Services: Services{
 		Callers: d, Life: doubleLife{d}, Servers: doubleServers{d}, Sessions: doubleSessions{d},
-		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d},
+		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d}, Presets: doublePresets{d},
 	}})
 }
 

@@ -29,6 +29,8 @@ var table = []Route{
 	{Method: "GET", Path: "/v1/caller", serve: (*Server).serveCaller},
 	{Method: "POST", Path: "/v1/stop", serve: (*Server).serveStop, may: peer.Stop},
 	{Method: "POST", Path: "/v1/trust", serve: (*Server).serveTrust, may: peer.Trust},
+	{Method: "GET", Path: "/v1/presets", serve: (*Server).servePresets},
+	{Method: "POST", Path: "/v1/presets", serve: (*Server).servePresetUse, may: peer.Presets},
 
 	{Method: "GET", Path: "/v1/servers", serve: (*Server).serveServers},
 	{Method: "GET", Path: "/v1/servers/{name}", serve: (*Server).serveServer},

@@ -40,7 +40,7 @@ func TestMistakesOnTheCommandLineAreNamedWithTheNearestRightWord(t *testing.T) {
 	}{
 		{[]string{"exce"}, "tenon exec"},
 		{[]string{"exce", "-e", "1"}, "tenon exec"},
-		{[]string{"show", "x"}, "did you mean: tenon runs show"},
+		{[]string{"show", "x"}, "tenon preset show, or tenon runs show"},
 		{[]string{"status"}, "tenon daemon status, or tenon opencode status"},
 		{[]string{"daemon", "stpo"}, "tenon daemon stop"},
 		{[]string{"runs", "lst"}, "tenon runs list"},

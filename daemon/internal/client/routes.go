@@ -180,6 +180,18 @@ func (c *Client) Trust(ctx context.Context, r proto.TrustRequest) (proto.TrustRe
 	return out, err
 }
 
+// Presets are the dials in effect and the names for combinations of them.
+func (c *Client) Presets(ctx context.Context) (proto.Presets, error) {
+	return get[proto.Presets](ctx, c, "/v1/presets")
+}
+
+// UsePreset writes a preset's dials into the user's configuration.
+func (c *Client) UsePreset(ctx context.Context, r proto.PresetUse) (proto.PresetUsed, error) {
+	var out proto.PresetUsed
+	err := c.Do(ctx, "POST", "/v1/presets", r, &out)
+	return out, err
+}
+
 // Stop asks the daemon to end; WaitGone returns when it has.
 func (c *Client) Stop(ctx context.Context, r proto.StopRequest) (proto.StopResult, error) {
 	var out proto.StopResult

@@ -67,7 +67,7 @@ func (b *builder) build(dir, file string) (*View, error) {
 	for i := range b.notes { // names in them come from files that anybody may have written
 		b.notes[i].Message = visible(b.notes[i].Message)
 	}
-	v.Notes, v.Files = b.notes, b.files
+	v.Notes, v.Files, v.Held = b.notes, b.files, b.held
 	v.Hash = hashOf(v)
 	return v, nil
 }
@@ -208,8 +208,10 @@ func (b *builder) restrict(l *layer, m map[string]any, what string) {
 			continue
 		}
 		delete(m, name)
-		if v := n.get("askTimeout"); v != nil {
-			b.notes = append(b.notes, Note{File: l.source.file, Line: v.at.line, Column: v.at.column, Message: "permissions.askTimeout is ignored: " + what + " cannot set it, only the user's own file"})
+		for _, only := range []string{"askTimeout", "presets"} {
+			if v := n.get(only); v != nil {
+				b.notes = append(b.notes, Note{File: l.source.file, Line: v.at.line, Column: v.at.column, Message: "permissions." + only + " is ignored: " + what + " cannot set it, only the user's own file"})
+			}
 		}
 	}
 	for _, r := range l.rules {
@@ -244,7 +246,9 @@ func (b *builder) permissions(p *parts, file string, trusted bool) Permissions {
 	default:
 		b.held = true
 		b.notes = append(b.notes, Note{File: userFile, Message: "permissions became looser while sessions are attached: the stricter ones stay until tenon trust --config", Error: true})
+		presets := now.Presets // names alone allow nothing
 		now = s.accepted.tightened(now)
+		now.Presets = presets
 	}
 	if file != "" && file != userFile {
 		now = now.tightened(permissionsOf(p.user))

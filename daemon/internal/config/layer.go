@@ -23,6 +23,7 @@ type layer struct {
 	servers []*Server // in order of writing
 	imports []string
 	rules   []Rule
+	presets []Preset
 	notes   []Note
 	// sections are the servers that ~/.claude.json keeps for single
 	// directories; they are the user's own.
@@ -89,6 +90,9 @@ func readLayer(src source, doc []byte) (*layer, error) {
 	}
 	if n := root.get("import"); n != nil {
 		l.imports, _ = n.strings()
+	}
+	if err := l.readPresets(); err != nil {
+		return nil, err
 	}
 	return l, l.readRules()
 }

@@ -1,11 +1,98 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// presetDials is what a preset writes to the two dials.
-var presetDials = map[string]struct{ sandbox, approval string }{
-	"request": {"workspace-write", "ask"},
-	"yolo":    {"full", "never"},
+// Preset is a named combination of the two dials.
+type Preset struct {
+	Name     string
+	Sandbox  string // confined, read-only, workspace-write, full
+	Approval string // ask, never
+}
+
+// DefaultPreset is in effect where nothing is set.
+const DefaultPreset = "request"
+
+// CustomPreset names every combination that no preset has. It is what is found,
+// never a setting to choose.
+const CustomPreset = "custom"
+
+// builtin is the table of docs/permissions.md; the default comes first.
+var builtin = []Preset{
+	{Name: DefaultPreset, Sandbox: "workspace-write", Approval: "ask"},
+	{Name: "yolo", Sandbox: "full", Approval: "never"},
+}
+
+// BuiltinPresets lists the presets that exist without any configuration.
+func BuiltinPresets() []Preset { return slices.Clone(builtin) }
+
+// presetNamed finds a preset, also among the own ones.
+func presetNamed(name string, own []Preset) (Preset, bool) {
+	for _, p := range slices.Concat(builtin, own) {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Preset{}, false
+}
+
+// readPresets reads the presets of one file, in the order of their names, and
+// checks that permissions.preset names one that counts there: a project's file
+// has no presets of its own.
+func (l *layer) readPresets() error {
+	n := l.doc.get("permissions")
+	if presets := n.get("presets"); presets != nil && !l.source.project {
+		for _, m := range presets.members {
+			if err := checkPreset(m); err != nil {
+				return err
+			}
+			l.presets = append(l.presets, Preset{
+				Name: m.name, Sandbox: m.value.get("sandbox").text, Approval: m.value.get("approval").text,
+			})
+		}
+		slices.SortFunc(l.presets, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
+	}
+	v := n.get("preset")
+	if v == nil {
+		return nil
+	}
+	if _, known := presetNamed(v.text, l.presets); !known {
+		names := presetNames(l.presets)
+		p := badAt(v, "permissions.preset: %q is none of %s", v.text, strings.Join(names, ", "))
+		if near := nearest(v.text, names); near != "" {
+			p.hint = "did you mean \"" + near + "\"?"
+		}
+		return p
+	}
+	return nil
+}
+
+func presetNames(own []Preset) []string {
+	var names []string
+	for _, p := range slices.Concat(builtin, own) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// checkPreset refuses a preset that is not whole, or whose name means something
+// else already.
+func checkPreset(m member) error {
+	_, taken := presetNamed(m.name, nil)
+	switch {
+	case taken || m.name == CustomPreset:
+		return &placed{at: m.at, message: "permissions.presets: the name " + m.name + " is taken", hint: "choose another one"}
+	case m.name == "" || visible(m.name) != m.name:
+		return &placed{at: m.at, message: "permissions.presets: a name must be printable text"}
+	}
+	for _, dial := range []string{"sandbox", "approval"} {
+		if m.value.get(dial) == nil {
+			return &placed{at: m.at, message: "permissions.presets." + m.name + ": " + dial + " is missing", hint: "a preset sets both dials: sandbox and approval"}
+		}
+	}
+	return nil
 }
 
 // sandboxes and approvals are in order, strictest first.
@@ -19,11 +106,12 @@ func permissionsOf(l *layer) Permissions {
 	if l == nil {
 		return Permissions{}
 	}
-	p := Permissions{Rules: l.rules}
+	p := Permissions{Rules: l.rules, Presets: l.presets}
 	n := l.doc.get("permissions")
 	if v := n.get("preset"); v != nil {
 		p.Preset = v.text
-		p.Sandbox, p.Approval = presetDials[v.text].sandbox, presetDials[v.text].approval
+		known, _ := presetNamed(v.text, l.presets) // the file has been checked
+		p.Sandbox, p.Approval = known.Sandbox, known.Approval
 	}
 	if v := n.get("sandbox"); v != nil {
 		p.Sandbox = v.text
@@ -37,14 +125,13 @@ func permissionsOf(l *layer) Permissions {
 // complete fills empty dials from the default preset.
 func (p Permissions) complete() Permissions {
 	if p.Preset == "" && p.Sandbox == "" && p.Approval == "" {
-		p.Preset = "request"
+		p.Preset = DefaultPreset
 	}
-	d := presetDials["request"]
 	if p.Sandbox == "" {
-		p.Sandbox = d.sandbox
+		p.Sandbox = builtin[0].Sandbox
 	}
 	if p.Approval == "" {
-		p.Approval = d.approval
+		p.Approval = builtin[0].Approval
 	}
 	return p
 }

@@ -91,6 +91,7 @@ func settingsOf(doc *node) map[string]any {
 		if n := doc.get(name); n != nil {
 			m, _ := n.plain().(map[string]any)
 			delete(m, "rules")
+			delete(m, "presets")
 			out[name] = m
 		}
 	}

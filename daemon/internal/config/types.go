@@ -73,6 +73,7 @@ type Permissions struct {
 	Sandbox    string // confined, read-only, workspace-write, full
 	Approval   string // ask, never
 	AskTimeout time.Duration
+	Presets    []Preset // the user's own, besides the built-in ones
 	Rules      []Rule
 }
 
@@ -137,6 +138,7 @@ type View struct {
 	NetAllow    []string
 	Notes       []Note
 	Untrusted   bool // something of the project waits for trust
+	Held        bool // looser permissions of the user's file wait for TrustConfig
 	// Trusted says that the user has agreed to all that the project's files
 	// start. A project that starts nothing has nothing to agree to, and is
 	// neither trusted nor untrusted.

@@ -82,7 +82,11 @@ func TestRunsAndCallsComeBack(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.Audit("test", "approve", "fake_echo")
-	if events, err := s.Events(bg, 5); err != nil || len(events) != 1 || events[0].Action != "approve" {
+	s.Audit("test", "preset", "request → yolo")
+	if events, err := s.Events(bg, "approve", 5); err != nil || len(events) != 1 || events[0].Action != "approve" {
+		t.Errorf("%+v, %v", events, err)
+	}
+	if events, err := s.Events(bg, "", 5); err != nil || len(events) != 2 || events[0].Action != "preset" {
 		t.Errorf("%+v, %v", events, err)
 	}
 	for _, name := range []string{"history.db", "history.db-wal"} {

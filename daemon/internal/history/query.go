@@ -165,8 +165,8 @@ type Event struct {
 	Time, Actor, Action, Detail string
 }
 
-// Events lists audit events, newest first.
-func (s *Store) Events(ctx context.Context, limit int) ([]Event, error) {
+// Events lists audit events, newest first; with an action, those alone.
+func (s *Store) Events(ctx context.Context, action string, limit int) ([]Event, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, unavailable(err)
 	}
@@ -174,7 +174,8 @@ func (s *Store) Events(ctx context.Context, limit int) ([]Event, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	rows, err := db.QueryContext(ctx, `SELECT at, actor, action, detail FROM audit ORDER BY seq DESC LIMIT ?`, limit)
+	rows, err := db.QueryContext(ctx, `SELECT at, actor, action, detail FROM audit
+		WHERE ?1 = '' OR action = ?1 ORDER BY seq DESC LIMIT ?2`, action, limit)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -255,6 +255,7 @@ func TestTheStricterRuleWinsWhereAKeyIsShared(t *testing.T) {
 }
 
 func TestPresetIsDerivedFromTheDials(t *testing.T) {
+	own := []config.Preset{{Name: "careful", Sandbox: "read-only", Approval: "ask"}, {Name: "same", Sandbox: "full", Approval: "never"}}
 	for _, c := range []struct {
 		p    config.Permissions
 		want string
@@ -265,6 +266,9 @@ func TestPresetIsDerivedFromTheDials(t *testing.T) {
 		{config.Permissions{Preset: "yolo", Approval: "ask"}, Custom},
 		{config.Permissions{Preset: "custom"}, "request"},
 		{config.Permissions{Sandbox: "read-only"}, Custom},
+		{config.Permissions{Sandbox: "read-only", Presets: own}, "careful"},
+		{config.Permissions{Preset: "careful", Presets: own}, "careful"},
+		{config.Permissions{Sandbox: "full", Approval: "never", Presets: own}, "yolo"},
 	} {
 		if got := Derive(c.p); got != c.want {
 			t.Errorf("Derive(%+v) = %s, want %s", c.p, got, c.want)

@@ -1,6 +1,10 @@
 package policy
 
-import "tenon/daemon/internal/config"
+import (
+	"slices"
+
+	"tenon/daemon/internal/config"
+)
 
 // The values of the approval dial.
 const (
@@ -10,34 +14,23 @@ const (
 
 // Custom is the name of a combination that no preset has. It is derived, never
 // a setting to choose.
-const Custom = "custom"
+const Custom = config.CustomPreset
 
-// DefaultPreset is in effect where nothing is set.
-const DefaultPreset = "request"
+// builtin are the presets that need no configuration, the default first.
+var builtin = config.BuiltinPresets()
 
-// Preset is a named combination of the two dials.
-type Preset struct {
-	Name     string
-	Sandbox  string
-	Approval string
-}
-
-// presets is the table of docs/permissions.md.
-var presets = []Preset{
-	{Name: "request", Sandbox: "workspace-write", Approval: AskApproval},
-	{Name: "yolo", Sandbox: "full", Approval: Never},
-}
-
-// Presets lists the known combinations.
-func Presets() []Preset { return append([]Preset(nil), presets...) }
+// Presets lists the known combinations: the built-in ones, then the user's own.
+func Presets(p config.Permissions) []config.Preset { return slices.Concat(builtin, p.Presets) }
 
 // Dials gives the two settings in effect: a dial that is written wins over the
 // preset beside it; an unknown preset counts as the default one.
 func Dials(p config.Permissions) (sandbox, approval string) {
-	base := presets[0]
-	for _, known := range presets {
-		if known.Name == p.Preset {
-			base = known
+	base := builtin[0]
+	for _, known := range [2][]config.Preset{builtin, p.Presets} { // every call comes by: nothing is allocated
+		for i := range known {
+			if known[i].Name == p.Preset {
+				base = known[i]
+			}
 		}
 	}
 	sandbox, approval = base.Sandbox, base.Approval
@@ -53,9 +46,17 @@ func Dials(p config.Permissions) (sandbox, approval string) {
 // Derive names the preset whose dials are in effect, or Custom.
 func Derive(p config.Permissions) string {
 	sandbox, approval := Dials(p)
-	for _, known := range presets {
-		if known.Sandbox == sandbox && known.Approval == approval {
-			return known.Name
+	return Named(p, sandbox, approval)
+}
+
+// Named is the preset that has these dials, a built-in one before one of the
+// user's own, or Custom.
+func Named(p config.Permissions, sandbox, approval string) string {
+	for _, known := range [2][]config.Preset{builtin, p.Presets} {
+		for i := range known {
+			if known[i].Sandbox == sandbox && known[i].Approval == approval {
+				return known[i].Name
+			}
 		}
 	}
 	return Custom

@@ -254,7 +254,11 @@ func (l life) Stop(_ context.Context, r proto.StopRequest) (*proto.StopResult, e
 // only says what of a project would be trusted.
 func (l life) Trust(_ context.Context, r proto.TrustRequest) (*proto.TrustResult, error) {
 	if r.Config {
-		changed, err := l.d.config.TrustConfig()
+		changed := false
+		err := l.d.dials.by(l.d, "user", "by tenon trust --config", func() (err error) {
+			changed, err = l.d.config.TrustConfig()
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

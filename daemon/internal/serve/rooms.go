@@ -54,6 +54,7 @@ type daemon struct {
 	gate     *api.Gate
 	hub      *api.Hub
 	trim     trimmer
+	dials    dials
 	tending  sync.WaitGroup // followPool, and warming in the background
 
 	settings config.Daemon
@@ -123,10 +124,11 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.api = api.New(api.Options{
 		Services: api.Services{
 			Callers: d.peers, Life: life{d}, Servers: servers{d}, Sessions: sessions{d}, Leases: leases{d},
-			Runs: runs{d}, Approvals: approvals{d}, Events: d.hub, Bridge: d.bridge,
+			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Events: d.hub, Bridge: d.bridge,
 		},
 		Gate: d.gate, Log: log,
 	})
+	d.dials.note(d, "", "") // from now on a change is one
 	return d, nil
 }
 

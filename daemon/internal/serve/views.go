@@ -159,6 +159,7 @@ func (d *daemon) reload() {
 	before := d.settings
 	d.mu.Unlock()
 	d.readSettings()
+	d.dials.note(d, "file", "by an edit of "+d.userFile())
 	d.mu.Lock()
 	now := d.settings
 	d.mu.Unlock()

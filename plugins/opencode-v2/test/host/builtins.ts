@@ -58,7 +58,10 @@ async function asserted(core: Core, action: string, input: any, caller: Caller):
   const resources = [relative(directory, path)]
   const source = { type: "tool" as const, messageID: caller.messageID, id: caller.id }
   const { sessionID, agent } = caller
-  await core.permissions.assert({ sessionID, agent, action, resources, save: resources, metadata: {}, source }, caller.signal) // prettier-ignore
+  await core.permissions.assert(
+    { sessionID, agent, action, resources, save: resources, metadata: {}, source },
+    caller.signal,
+  )
   return path
 }
 
@@ -82,7 +85,10 @@ function questionTool(core: Core): HostTool {
     async (input, caller) => {
       const { sessionID, agent, messageID, id, signal } = caller
       const source = { type: "tool" as const, messageID, id }
-      await core.permissions.assert({ sessionID, agent, action: "question", resources: ["*"], metadata: {}, source }, signal) // prettier-ignore
+      await core.permissions.assert(
+        { sessionID, agent, action: "question", resources: ["*"], metadata: {}, source },
+        signal,
+      )
       const form = { sessionID, title: "Question", message: "", mode: "question" as const, fields: input.questions }
       const answer = await core.user.show(form, signal)
       if (answer === "dismiss") throw new ToolFailure("The user dismissed this question")

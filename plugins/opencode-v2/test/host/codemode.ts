@@ -42,7 +42,16 @@ export function programTool(core: Core, location: LocationHost, tools: readonly 
     info,
     async (input, caller) => {
       if (typeof input?.code !== "string") throw new ToolFailure("Invalid tool input: code is not a string")
-      const program: Program = { core, location, tools, caller, end: new AbortController(), calls: [], files: [], warnings: [] } // prettier-ignore
+      const program: Program = {
+        core,
+        location,
+        tools,
+        caller,
+        end: new AbortController(),
+        calls: [],
+        files: [],
+        warnings: [],
+      }
       return run(program, input.code)
     },
     core.switches,
@@ -54,11 +63,17 @@ async function run(program: Program, code: string) {
   const stop = () => end.abort(new Interrupted())
   caller.signal.addEventListener("abort", stop, { once: true })
   if (caller.signal.aborted) stop()
-  const outer = core.switches.codemodeFetch ? { fetch: (url: string, init?: RequestInit) => fetched(program, url, init) } : {} // prettier-ignore
+  const outer = core.switches.codemodeFetch
+    ? { fetch: (url: string, init?: RequestInit) => fetched(program, url, init) }
+    : {}
   let output: unknown = null
   let failure: string | undefined
   try {
-    output = await runProgram(code, { tools: toolTree(program), search: (query: any) => search(program.tools, query), ...outer }, warnings) // prettier-ignore
+    output = await runProgram(
+      code,
+      { tools: toolTree(program), search: (query: any) => search(program.tools, query), ...outer },
+      warnings,
+    )
   } catch (error) {
     failure = messageOf(error)
   } finally {
@@ -68,7 +83,10 @@ async function run(program: Program, code: string) {
   }
   if (program.declined) throw program.declined
   const value = output === undefined ? null : output
-  const text = [failure ?? (typeof value === "string" ? value : JSON.stringify(value)), ...warnings.map((warning) => `warning: ${warning}`)] // prettier-ignore
+  const text = [
+    failure ?? (typeof value === "string" ? value : JSON.stringify(value)),
+    ...warnings.map((warning) => `warning: ${warning}`),
+  ]
   return {
     output: { output: value, toolCalls: calls, files, ...(failure !== undefined && { error: failure }) },
     content: [{ type: "text" as const, text: text.join("\n") }, ...files],
@@ -99,7 +117,10 @@ function unknownAware(tree: any, path: string): object {
       const missing = () => {
         throw new Error(`UnknownTool: ${name}`)
       }
-      return new Proxy(missing, { get: (_, inner) => (typeof inner === "symbol" ? undefined : unknownAware(Object.create(null), name)[inner as never]) }) // prettier-ignore
+      return new Proxy(missing, {
+        get: (_, inner) =>
+          typeof inner === "symbol" ? undefined : unknownAware(Object.create(null), name)[inner as never],
+      })
     },
   })
 }
@@ -164,7 +185,7 @@ async function fetched(program: Program, url: string, init?: RequestInit): Promi
 
 /** Synchronous search in the catalogue. */
 function search(tools: readonly HostTool[], query: any) {
-  const { query: words = "", namespace, limit = 10, offset = 0 } = typeof query === "string" ? { query } : (query ?? {}) // prettier-ignore
+  const { query: words = "", namespace, limit = 10, offset = 0 } = typeof query === "string" ? { query } : (query ?? {})
   const wanted = String(words).toLowerCase().split(/\s+/).filter(Boolean)
   const found = tools
     .filter((tool) => namespace === undefined || tool.namespace === namespace)

@@ -120,7 +120,10 @@ export async function createHost(options: HostOptions): Promise<Host> {
     },
     user,
     assert: (session, action, resources, more = {}) =>
-      permissions.assert({ sessionID: sessions.get(session).info.id, action, resources, ...more }, new AbortController().signal), // prettier-ignore
+      permissions.assert(
+        { sessionID: sessions.get(session).info.id, action, resources, ...more },
+        new AbortController().signal,
+      ),
     evaluate: async (session, action, resources) =>
       (await permissions.evaluate({ sessionID: sessions.get(session).info.id, action, resources })).effect,
     saved: (projectID) => permissions.saved(projectID),
@@ -157,7 +160,9 @@ function driven(core: Core, locations: Locations, home: string): Sessions {
   return {
     create: async ({ directory, ...input } = {}) => {
       const parent = input.parentID === undefined ? undefined : sessions.get(input.parentID).info.location
-      const place = directory ? { directory, workspaceID: input.workspaceID } : (parent ?? { directory: home, workspaceID: input.workspaceID }) // prettier-ignore
+      const place = directory
+        ? { directory, workspaceID: input.workspaceID }
+        : (parent ?? { directory: home, workspaceID: input.workspaceID })
       await locations.ready(place)
       return structuredClone(sessions.create({ ...input, ...place }))
     },

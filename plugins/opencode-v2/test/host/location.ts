@@ -100,7 +100,8 @@ export class LocationHost {
     const replaced = this.#instances.splice(kept)
     for (const instance of [...replaced].reverse()) await instance.stop()
     // What failed is not tried again before its source changes.
-    const lost = (plan: Planned) => replaced.find((one) => one.failed && one.planned.key === plan.key && one.revision === loader.revision(plan.key)) // prettier-ignore
+    const lost = (plan: Planned) =>
+      replaced.find((one) => one.failed && one.planned.key === plan.key && one.revision === loader.revision(plan.key))
     await this.batch.run(async () => {
       for (const plan of planned.slice(kept)) {
         const failed = lost(plan)

@@ -40,7 +40,10 @@ async function run(
   const { sessionID, agent, messageID } = caller
   const source = { type: "tool" as const, messageID, id: caller.id }
   try {
-    await core.permissions.assert({ sessionID, agent, action: id, resources: ["*"], save: ["*"], metadata: {}, source }, caller.signal) // prettier-ignore
+    await core.permissions.assert(
+      { sessionID, agent, action: id, resources: ["*"], save: ["*"], metadata: {}, source },
+      caller.signal,
+    )
   } catch (error) {
     throw error instanceof Blocked ? new ToolFailure(`Unable to execute ${id}`) : error
   }

@@ -8,7 +8,13 @@ import type { HookTable } from "./hooks.ts"
 import type { EventHub } from "./events.ts"
 import type { HostConfig } from "./types.ts"
 import type { Switches } from "./switches.ts"
-import type { PermissionDecision, PermissionEffect, PermissionRequest, PermissionRule, PermissionSource } from "./contract.ts" // prettier-ignore
+import type {
+  PermissionDecision,
+  PermissionEffect,
+  PermissionRequest,
+  PermissionRule,
+  PermissionSource,
+} from "./contract.ts"
 
 /** What an executor asserts. */
 export interface Assertion {
@@ -84,7 +90,12 @@ export class Permissions {
     const effect: PermissionEffect = effectOfAll([...rules, ...this.saved(scope.projectID)], action, resources)
     const { readonlyWrites, frozenHookArguments } = this.options.switches
     const readonly = { sessionID, agent, action, resources: [...resources], metadata, source }
-    const event = hookEvent({ effect: effect as PermissionEffect, message: undefined as string | undefined }, readonly, readonlyWrites, frozenHookArguments) // prettier-ignore
+    const event = hookEvent(
+      { effect: effect as PermissionEffect, message: undefined as string | undefined },
+      readonly,
+      readonlyWrites,
+      frozenHookArguments,
+    )
     await scope.hooks.fire("evaluate", event)
     return { effect: event.effect, message: event.message }
   }
@@ -114,7 +125,13 @@ export class Permissions {
   async create(assertion: Assertion): Promise<{ id: string; effect: PermissionEffect }> {
     const id = assertion.id ?? newID("per")
     const { effect, message } = await this.evaluate(assertion)
-    if (effect === "ask") this.#publish({ ...assertion, id }, message, () => {}, () => {}) // prettier-ignore
+    if (effect === "ask")
+      this.#publish(
+        { ...assertion, id },
+        message,
+        () => {},
+        () => {},
+      )
     return { id, effect }
   }
 
@@ -128,7 +145,11 @@ export class Permissions {
       return
     }
     if (decision === "always") {
-      const rules = (request.save ?? []).map((resource) => ({ action: request.action, resource, effect: "allow" as const })) // prettier-ignore
+      const rules = (request.save ?? []).map((resource) => ({
+        action: request.action,
+        resource,
+        effect: "allow" as const,
+      }))
       this.#saved.set(projectID, [...this.saved(projectID), ...rules])
     }
     resolve()
@@ -143,14 +164,27 @@ export class Permissions {
     const pending = this.#pending.get(requestID) as Pending
     this.#pending.delete(requestID)
     const { sessionID } = pending.request
-    this.options.events.publish(`${this.options.switches.permissionEvents}.replied`, { sessionID, requestID, reply: decision }) // prettier-ignore
+    this.options.events.publish(`${this.options.switches.permissionEvents}.replied`, {
+      sessionID,
+      requestID,
+      reply: decision,
+    })
     return pending
   }
 
   #publish(assertion: Assertion, message: string | undefined, resolve: () => void, reject: (error: Error) => void) {
     const { id = newID("per"), sessionID, action, resources, save, metadata, source } = assertion
     const text = message === undefined ? {} : { [this.options.switches.requestText]: message }
-    const request: PermissionRequest = { id, sessionID, action, resources: [...resources], save, metadata, source, ...text } // prettier-ignore
+    const request: PermissionRequest = {
+      id,
+      sessionID,
+      action,
+      resources: [...resources],
+      save,
+      metadata,
+      source,
+      ...text,
+    }
     const { projectID } = this.options.scopeOf(sessionID)
     this.#pending.set(id, { request, projectID, resolve, reject })
     this.options.events.publish(`${this.options.switches.permissionEvents}.asked`, request)

@@ -12,7 +12,12 @@ export function permissionDomain(
   domain: <T extends object>(name: string, members: T, known?: string[]) => T,
 ): PermissionDomain {
   const { permissions, sessions, switches } = core
-  const replyFields: Fields = { sessionID: "string!", requestID: "string!", [switches.replyKey]: "string!", message: "string" } // prettier-ignore
+  const replyFields: Fields = {
+    sessionID: "string!",
+    requestID: "string!",
+    [switches.replyKey]: "string!",
+    message: "string",
+  }
   const members = {
     list: endpoint("permission.list", { sessionID: "string!" }, ({ sessionID }) => ({
       data: permissions.pending(sessionID),

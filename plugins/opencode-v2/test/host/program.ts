@@ -46,7 +46,10 @@ export class ChildCall<T> implements PromiseLike<T> {
 export async function runProgram(code: string, globals: object, warnings: string[]): Promise<unknown> {
   const script = prepared(code)
   const logs = (...values: unknown[]) => void warnings.push(values.map(String).join(" "))
-  const context = createContext({ ...globals, console: { log: logs, warn: logs, error: logs } }, { codeGeneration: { strings: false, wasm: false } }) // prettier-ignore
+  const context = createContext(
+    { ...globals, console: { log: logs, warn: logs, error: logs } },
+    { codeGeneration: { strings: false, wasm: false } },
+  )
   const value: unknown = await (runInContext(script, context) as () => Promise<unknown>)()
   // Lost rejections are told a turn of the loop after they happen.
   await new Promise((resolve) => setImmediate(resolve))

@@ -43,7 +43,9 @@ export async function requestOf(core: Core, location: LocationHost, session: Ses
 
   const model = info.model ?? { providerID: "scripted", id: "scripted-1" }
   const system = ["You are opencode.", ...(catalogue ? [catalogue] : [])]
-  const entries = [...offered].map(([name, tool]) => [name, { description: tool.description, input: inputSchemaOf(tool) }] as const) // prettier-ignore
+  const entries = [...offered].map(
+    ([name, tool]) => [name, { description: tool.description, input: inputSchemaOf(tool) }] as const,
+  )
   const origins = new Map<object, string>(entries.map(([name, entry]) => [entry, name]))
   const event: ContextEvent = hookEvent(
     {

@@ -4,7 +4,20 @@ import { endpoint, type Fields } from "./api.ts"
 import type { Core } from "./core.ts"
 import type { LocationInfo, SessionDomain } from "./contract.ts"
 
-const hookNames = ["prompt", "context", "generate", "title", "compaction", "model.request", "http.request", "http.response", "experimental.ws.handshake", "experimental.ws.send", "experimental.ws.receive", "retry"] // prettier-ignore
+const hookNames = [
+  "prompt",
+  "context",
+  "generate",
+  "title",
+  "compaction",
+  "model.request",
+  "http.request",
+  "http.response",
+  "experimental.ws.handshake",
+  "experimental.ws.send",
+  "experimental.ws.receive",
+  "retry",
+]
 
 export function sessionDomain(
   core: Core,

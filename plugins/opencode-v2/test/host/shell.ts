@@ -62,7 +62,10 @@ async function runTool(core: Core, location: LocationHost, input: ShellInput, ca
   const asked = { sessionID: caller.sessionID, agent: caller.agent, source }
   if (isOutside(location.info.project.directory, event.cwd)) {
     const resources = [`${event.cwd}/*`]
-    await core.permissions.assert({ ...asked, action: "external_directory", resources, save: resources, metadata: {} }, caller.signal) // prettier-ignore
+    await core.permissions.assert(
+      { ...asked, action: "external_directory", resources, save: resources, metadata: {} },
+      caller.signal,
+    )
   }
   const commands = commandsOf(event.command)
   const save = commands.map((command) => `${command.split(/\s+/)[0]} *`)
@@ -118,7 +121,9 @@ async function prepare(
 
 async function spawnShell(core: Core, event: ShellCreateEvent, signal: AbortSignal): Promise<ShellResult> {
   const { command, cwd, shell, timeout } = event
-  const env = Object.fromEntries(Object.entries(event.env).filter((entry): entry is [string, string] => entry[1] !== undefined)) // prettier-ignore
+  const env = Object.fromEntries(
+    Object.entries(event.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
   const result: ShellResult = { command, cwd, env, output: "", exit: null }
   const all = spawned.get(core) ?? []
   all.push(result)

@@ -109,7 +109,12 @@ export class Turns {
         result.error = { type: death.type, message: shown.message }
       }
       const outcome = result.status === "completed" ? "success" : "failed"
-      this.#publish(info, `session.tool.${outcome}`, { messageID, id: result.id, tool: result.tool, ...(result.error ? { error: result.error } : { content: result.content, metadata: result.metadata }) }) // prettier-ignore
+      this.#publish(info, `session.tool.${outcome}`, {
+        messageID,
+        id: result.id,
+        tool: result.tool,
+        ...(result.error ? { error: result.error } : { content: result.content, metadata: result.metadata }),
+      })
     }
     this.#publish(info, "session.step.ended", { messageID })
     return {

@@ -1,12 +1,22 @@
 /** Domains that are named values and nothing more here: agents, commands, skills, providers and the like. */
 
+import { agentRules } from "./rules.ts"
 import { State, type Batch } from "./transforms.ts"
 import type { Core } from "./core.ts"
 import type { ValueEditor } from "./contract.ts"
 
 export type ValueState = State<Map<string, any>, ValueEditor>
 
-export const valueDomains = ["agent", "command", "integration", "reference", "skill", "provider", "model", "catalog"] as const // prettier-ignore
+export const valueDomains = [
+  "agent",
+  "command",
+  "integration",
+  "reference",
+  "skill",
+  "provider",
+  "model",
+  "catalog",
+] as const
 export type ValueName = (typeof valueDomains)[number]
 
 export class ValueStates {
@@ -33,7 +43,9 @@ export class ValueStates {
 function initial(core: Core, name: ValueName): Map<string, any> {
   if (name !== "agent") return new Map()
   const agents = { build: {}, ...core.config.agents }
-  return new Map(Object.entries(agents).map(([id, agent]) => [id, { id, name: id, ...structuredClone(agent) }]))
+  // As the host merges them: built-in, configured for all, the agent's own.
+  const merged = (id: string) => structuredClone([...agentRules(core.config, id)])
+  return new Map(Object.keys(agents).map((id) => [id, { id, name: id, permissions: merged(id) }]))
 }
 
 /** Values go in and out as copies. */

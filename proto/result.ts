@@ -153,11 +153,23 @@ export interface Problem {
 /** Frame is one event of a run's stream, in order of Seq. */
 export interface Frame {
   seq: number
-  type: "start" | "log" | "emit" | "call" | "progress" | "ask" | "artifact" | "result" | "error" | "end"
+  type:
+    | "start"
+    | "log"
+    | "emit"
+    | "call"
+    | "progress"
+    | "ask"
+    | "question"
+    | "withdraw"
+    | "artifact"
+    | "result"
+    | "error"
+    | "end"
   run: string
   /** on a bridge: the host's tool call that started the run */
   call?: string
-  /** by type: Log, any JSON, CallEvent, Progress, Ask, Artifact, RunResult, Error */
+  /** by type: Log, any JSON, CallEvent, Progress, Ask, Question, Withdraw, Artifact, RunResult, Error */
   data?: unknown
 }
 

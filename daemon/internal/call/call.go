@@ -25,9 +25,10 @@ import (
 
 // The kinds of waiting that OnWait tells of.
 const (
-	WaitHuman = "human" // somebody is being asked
-	WaitQueue = "queue" // no instance is free
-	WaitTool  = "tool"  // the server works
+	WaitHuman  = "human"  // somebody is asked for approval
+	WaitAnswer = "answer" // somebody is asked what the server wants to know
+	WaitQueue  = "queue"  // no instance is free
+	WaitTool   = "tool"   // the server works
 )
 
 // Request is one call.
@@ -49,6 +50,8 @@ type Request struct {
 	OnProgress func(upstream.Progress)       // may be nil; must not block
 	OnWait     func(kind string, begin bool) // may be nil; for the clocks
 	OnAsk      func(proto.Ask)               // may be nil: a question is pending
+	OnQuestion func(proto.Question)          // nil: the caller's terminal answers no questions of servers
+	OnWithdraw func(proto.Withdraw)          // may be nil: a question told to OnQuestion is over
 	OnStart    func(server, tool string)     // may be nil: names are resolved
 	OnAnswer   func(raw json.RawMessage)     // may be nil: the server's result as it came, before it is judged
 }
@@ -264,9 +267,12 @@ func (c *call) send(ctx context.Context, use Use) (*Result, error) {
 	c.begin(use.Instance())
 	var raw json.RawMessage
 	var err error
+	q := &questions{c: c}
 	c.wait(WaitTool, &c.times.Tool, func() {
+		defer q.close()
 		raw, err = conn.Call(ctx, upstream.Call{
 			Tool: c.tool.Name, Arguments: c.args, Timeout: c.limit(), Wall: c.server.CallWall, Progress: c.req.OnProgress,
+			Questions: q, Patience: c.patience(),
 		})
 	})
 	if err != nil {
@@ -305,6 +311,14 @@ func (c *call) limit() time.Duration {
 		return t
 	}
 	return c.server.CallTimeout
+}
+
+// patience is how long a human may take.
+func (c *call) patience() time.Duration {
+	if t := c.req.View.Permissions.AskTimeout; t > 0 {
+		return t
+	}
+	return consent.DefaultTimeout
 }
 
 // wait runs f on one of the clocks.

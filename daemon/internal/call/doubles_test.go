@@ -219,21 +219,31 @@ func (r *rig) rule(pattern, action string) {
 
 // bridge is a plugin in memory.
 type bridge struct {
-	id    string
-	reply func(ctx context.Context, a proto.Ask) (proto.AskReply, error)
-	human bool
+	id       string
+	host     string // empty: opencode-v1
+	reply    func(ctx context.Context, a proto.Ask) (proto.AskReply, error)
+	question func(ctx context.Context, q proto.Question) (proto.Answer, error) // nil: unavailable
+	human    bool
 }
 
-func (b *bridge) ID() string        { return b.id }
-func (b *bridge) PID() int          { return 1 }
-func (b *bridge) Host() string      { return "opencode-v1" }
+func (b *bridge) ID() string { return b.id }
+func (b *bridge) PID() int   { return 1 }
+func (b *bridge) Host() string {
+	if b.host != "" {
+		return b.host
+	}
+	return "opencode-v1"
+}
 func (b *bridge) Interactive() bool { return b.human }
 func (b *bridge) Directory() string { return "/project" }
 func (b *bridge) Event(proto.Frame) {}
 func (b *bridge) Ask(ctx context.Context, a proto.Ask) (proto.AskReply, error) {
 	return b.reply(ctx, a)
 }
-func (b *bridge) Question(context.Context, proto.Question) (proto.Answer, error) {
+func (b *bridge) Question(ctx context.Context, q proto.Question) (proto.Answer, error) {
+	if b.question != nil {
+		return b.question(ctx, q)
+	}
 	return proto.Answer{Unavailable: "this host has no forms"}, nil
 }
 func (b *bridge) Resolve(context.Context, string) (proto.Resolved, error) {

@@ -14,6 +14,7 @@ import (
 	"tenon/daemon/internal/policy"
 	"tenon/daemon/internal/session"
 	"tenon/daemon/internal/upstream"
+	"tenon/proto"
 )
 
 // grant is a human's approval of this call. It binds the definition and the
@@ -70,8 +71,20 @@ func (c *call) permit(ctx context.Context) error {
 // decide gives the verdict by the pinned view and by the newest one, whichever
 // is stricter: rules that were tightened hold from the next call on.
 func (c *call) decide(ctx context.Context) policy.Verdict {
+	fingerprint := ""
+	if c.tool != nil {
+		fingerprint = c.tool.Fingerprint
+	}
+	verdict, view := c.verdict(ctx, c.toolName, fingerprint)
+	c.decided = view
+	return verdict
+}
+
+// verdict is decide for a tool of the call's server, or for what the rules see
+// as one, with the hash of the newest view that it rests on. It changes nothing.
+func (c *call) verdict(ctx context.Context, tool, fingerprint string) (policy.Verdict, string) {
 	in := policy.Input{
-		View: c.req.View, Class: peer.Stranger, Server: c.server.Name, Tool: c.toolName, SharedWith: c.sharing(ctx),
+		View: c.req.View, Class: peer.Stranger, Server: c.server.Name, Tool: tool, SharedWith: c.sharing(ctx, tool),
 	}
 	if c.req.Caller != nil {
 		in.Class = c.req.Caller.Class
@@ -81,21 +94,18 @@ func (c *call) decide(ctx context.Context) policy.Verdict {
 		in.Hosted = in.Host != nil || s.State() == session.Attached || s.State() == session.Provisional
 	}
 	if c.p.o.Memory != nil {
-		fingerprint := ""
-		if c.tool != nil {
-			fingerprint = c.tool.Fingerprint
-		}
-		in.Remembered = c.p.o.Memory.Allowed(project(c.req.View), c.server.Name, c.toolName, fingerprint)
+		in.Remembered = c.p.o.Memory.Allowed(project(c.req.View), c.server.Name, tool, fingerprint)
 	}
 	verdict := policy.Decide(in)
-	c.decided = c.req.View.Hash
-	if now := c.p.o.Current(c.req.View); now != nil && now.Hash != c.req.View.Hash {
-		in.View, c.decided = now, now.Hash
-		if second := policy.Decide(in); policy.Stricter(verdict.Action, second.Action) != verdict.Action {
-			return second
-		}
+	now := c.p.o.Current(c.req.View)
+	if now == nil || now.Hash == c.req.View.Hash {
+		return verdict, c.req.View.Hash
 	}
-	return verdict
+	in.View = now
+	if second := policy.Decide(in); policy.Stricter(verdict.Action, second.Action) != verdict.Action {
+		verdict = second
+	}
+	return verdict, now.Hash
 }
 
 // stillGranted reports whether a human has approved this very call, and neither
@@ -112,30 +122,7 @@ func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
 		return fault.New(fault.ApprovalRequired, "%s needs approval, and nobody can be asked here (%s)", verdict.Key, verdict.From()).
 			At(c.server.Name, c.toolName).WithHint("allow it with a permission rule for %q", verdict.Key)
 	}
-	q := consent.Question{
-		Session: c.session, Root: c.root, Origin: c.req.Origin, Run: c.req.Run,
-		Key: verdict.Key, Server: c.server.Name, Tool: c.toolName, Arguments: c.shown(),
-		Reason: verdict.From(), Timeout: c.req.View.Permissions.AskTimeout, Shown: c.req.OnAsk,
-	}
-	if q.Origin.Session == "" { // a shell's run has no tool call of the host, but it has the session
-		q.Origin.Session = c.session
-	}
-	if c.req.Caller != nil {
-		q.Interactive = c.req.Caller.Interactive
-	}
-	if c.req.Bridge != nil {
-		q.Bridges = append(q.Bridges, c.req.Bridge)
-	}
-	if s := c.req.Session; s != nil {
-		q.Ended = s.Ended()
-		// The newest bridge of the session is the likeliest to be looked at.
-		bridges := s.Bridges()
-		for i := len(bridges) - 1; i >= 0; i-- {
-			if c.req.Bridge == nil || bridges[i].ID() != c.req.Bridge.ID() {
-				q.Bridges = append(q.Bridges, bridges[i])
-			}
-		}
-	}
+	q := c.approval(verdict)
 	var answer consent.Answer
 	var err error
 	c.wait(WaitHuman, &c.times.Human, func() { answer, err = c.p.o.Consent.Ask(ctx, q) })
@@ -149,6 +136,51 @@ func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
 	}
 	c.remember(verdict.Key)
 	return nil
+}
+
+// approval is the question for leave to make this call.
+func (c *call) approval(verdict policy.Verdict) consent.Question {
+	q := consent.Question{
+		Session: c.session, Root: c.root, Origin: c.origin(), Run: c.req.Run, Bridges: c.answerers(),
+		Key: verdict.Key, Server: c.server.Name, Tool: c.toolName, Arguments: c.shown(),
+		Reason: verdict.From(), Timeout: c.req.View.Permissions.AskTimeout, Shown: c.req.OnAsk,
+	}
+	if c.req.Caller != nil {
+		q.Interactive = c.req.Caller.Interactive
+	}
+	if s := c.req.Session; s != nil {
+		q.Ended = s.Ended()
+	}
+	return q
+}
+
+// origin is the host's name of what the call belongs to. A shell's run has no
+// tool call of the host, but it has the session.
+func (c *call) origin() proto.Origin {
+	o := c.req.Origin
+	if o.Session == "" {
+		o.Session = c.session
+	}
+	return o
+}
+
+// answerers are the bridges that may ask the session's user: the one that
+// started the run, then the others, of which the newest is the likeliest to be
+// looked at.
+func (c *call) answerers() []session.Bridge {
+	var out []session.Bridge
+	if c.req.Bridge != nil {
+		out = append(out, c.req.Bridge)
+	}
+	if s := c.req.Session; s != nil {
+		bridges := s.Bridges()
+		for i := len(bridges) - 1; i >= 0; i-- {
+			if c.req.Bridge == nil || bridges[i].ID() != c.req.Bridge.ID() {
+				out = append(out, bridges[i])
+			}
+		}
+	}
+	return out
 }
 
 // remember stores an approval for always, as soon as it is known what exactly

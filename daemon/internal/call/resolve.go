@@ -270,10 +270,10 @@ type near struct{ server, prefix string }
 
 // sharing are the servers with a tool whose permission key is the same. One
 // that was never listed counts if it may have such a tool.
-func (c *call) sharing(ctx context.Context) []string {
+func (c *call) sharing(ctx context.Context, tool string) []string {
 	var out []string
 	for _, n := range c.p.namespaces.of(c.req.View).near[c.server.Name] {
-		key := policy.Key(c.server.Name, c.toolName)
+		key := policy.Key(c.server.Name, tool)
 		if !strings.HasPrefix(key, n.prefix) {
 			continue
 		}

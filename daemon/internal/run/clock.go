@@ -47,6 +47,7 @@ type clocks struct {
 	tools   stopwatch
 	human   stopwatch
 	queue   stopwatch
+	answers int  // of the humans, how many are asked what a server wants to know
 	holding bool // a compute token
 	left    time.Duration
 	armed   time.Time
@@ -112,12 +113,17 @@ func (c *clocks) note(kind string, begin bool) {
 	defer c.mu.Unlock()
 	now := time.Now()
 	w := c.watch(kind)
+	n := -1
 	if begin {
+		n = 1
 		w.enter(now)
 	} else {
 		w.leave(now)
 	}
-	if kind != call.WaitHuman || c.timer == nil || c.over {
+	if kind == call.WaitAnswer {
+		c.answers += n
+	}
+	if w != &c.human || c.timer == nil || c.over {
 		return
 	}
 	switch {
@@ -135,7 +141,7 @@ func (c *clocks) note(kind string, begin bool) {
 
 func (c *clocks) watch(kind string) *stopwatch {
 	switch kind {
-	case call.WaitHuman:
+	case call.WaitHuman, call.WaitAnswer:
 		return &c.human
 	case call.WaitQueue:
 		return &c.queue
@@ -151,6 +157,8 @@ func (c *clocks) waiting() string {
 	switch {
 	case c.over:
 		return ""
+	case c.answers > 0:
+		return "answer"
 	case c.human.n > 0:
 		return "approval"
 	case c.queue.n > 0:

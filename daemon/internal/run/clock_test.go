@@ -40,6 +40,34 @@ func TestATimeLimitCountsEverythingButHumans(t *testing.T) {
 	}
 }
 
+// A tool whose server asks somebody counts as waiting for the answer, on the
+// human's clock.
+func TestAServersQuestionIsHumanTime(t *testing.T) {
+	fired := make(chan struct{})
+	c := newClocks(make(chan struct{}, 1), 50*time.Millisecond, func() { close(fired) })
+	defer c.stop()
+	c.note(call.WaitTool, true)
+	c.note(call.WaitTool, false)
+	c.note(call.WaitAnswer, true)
+	if got := c.waiting(); got != "answer" {
+		t.Errorf("waits for %q", got)
+	}
+	select {
+	case <-fired:
+		t.Fatal("the limit must stand still")
+	case <-time.After(200 * time.Millisecond):
+	}
+	if got := c.timing(); got.Human < 150 || got.Tools > got.Human {
+		t.Errorf("timing %+v", got)
+	}
+	c.note(call.WaitTool, true)
+	c.note(call.WaitAnswer, false)
+	if got := c.waiting(); got != "tool" {
+		t.Errorf("waits for %q", got)
+	}
+	<-fired
+}
+
 func TestTheClockGoesOnAfterAHuman(t *testing.T) {
 	fired := make(chan struct{})
 	c := newClocks(make(chan struct{}, 1), 50*time.Millisecond, func() { close(fired) })

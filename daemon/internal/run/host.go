@@ -27,8 +27,10 @@ func (r *Run) request() call.Request {
 	return call.Request{
 		Caller: r.spec.Caller, Session: r.spec.Session, View: r.spec.View, Cwd: r.cwd(), Run: r.ID,
 		Origin: r.spec.Origin, Bridge: r.spec.Bridge, OnWait: r.clocks.note,
-		OnAsk:  func(a proto.Ask) { r.event("ask", a, 256+len(a.Arguments)) },
-		OnWarn: r.warn,
+		OnAsk:      func(a proto.Ask) { r.event("ask", a, 256+len(a.Arguments)) },
+		OnWarn:     r.warn,
+		OnQuestion: func(q proto.Question) { r.event("question", q, 256+len(q.Params)) },
+		OnWithdraw: func(w proto.Withdraw) { r.event("withdraw", w, 128) },
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/typegen"
 	"tenon/proto"
 )
 
@@ -22,17 +23,98 @@ func (p *Path) Catalog(ctx context.Context, req Request, q proto.CatalogQuery) (
 
 // Types are TypeScript declarations of the tools at the paths (namespaces, or
 // ns.tool); no paths mean all. UnknownTool, with the nearest names, for a path
-// that leads nowhere. Only servers that a path names are started for it.
+// that leads nowhere. Only servers that a path names are started for it, for
+// 20 s at most. Request needs View, Session and Caller.
 func (p *Path) Types(ctx context.Context, req Request, q proto.TypesQuery) (*proto.Types, error) {
-	entries := p.Entries(ctx, req, true)
-	var b strings.Builder
+	entries := p.entries(ctx, req, func(e catalog.Entry) bool {
+		return len(q.Paths) == 0 || asked(q.Paths, e)
+	})
+	chosen, err := choose(entries, q.Paths)
+	if err != nil {
+		return nil, err
+	}
+	text, warnings := typegen.Declare(catalog.Spaces(chosen), typegen.Options{})
+	return &proto.Types{Text: text, Warnings: warnings}, nil
+}
+
+// Declarations are the types of everything that tenon gives a program, for a
+// type checker: its tools as far as they are known, and the other globals.
+// Nothing is started for it.
+func (p *Path) Declarations(ctx context.Context, req Request) string {
+	text, _ := typegen.Declare(catalog.Spaces(p.Entries(ctx, req, false)), typegen.Options{Checker: true})
+	return typegen.Globals() + text
+}
+
+// asked is whether a path leads into a server.
+func asked(paths []string, e catalog.Entry) bool {
+	for _, path := range paths {
+		if isNamespace(path, e) || names(path, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNamespace(path string, e catalog.Entry) bool {
+	path = strings.TrimPrefix(path, "tools.")
+	return path == e.Namespace || path == e.Server
+}
+
+// choose is the part of the entries that the paths lead to; no paths: all. A
+// server's list in it holds only the tools that were asked for.
+func choose(entries []catalog.Entry, paths []string) ([]catalog.Entry, error) {
+	if len(paths) == 0 {
+		return entries, nil
+	}
+	index := catalog.NewIndex(entries)
+	whole, single := map[string]bool{}, map[string][]*catalog.Tool{}
+	for _, path := range paths {
+		path = strings.TrimSpace(path)
+		found := false
+		for _, e := range entries {
+			if isNamespace(path, e) {
+				whole[e.Server], found = true, true
+			}
+		}
+		if server, _, t := index.Find(path); !found && t != nil {
+			single[server], found = append(single[server], t), true
+		}
+		if !found {
+			return nil, nowhere(path, entries)
+		}
+	}
+	var out []catalog.Entry
 	for _, e := range entries {
+		switch tools := single[e.Server]; {
+		case whole[e.Server]:
+			out = append(out, e)
+		case len(tools) > 0:
+			e.List = &catalog.List{Tools: tools}
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// nowhere is the failure for a path at which there is nothing.
+func nowhere(path string, entries []catalog.Entry) error {
+	var known []string
+	for _, e := range entries {
+		known = append(known, e.Namespace)
 		if e.List == nil {
+			if names(path, e) {
+				return fault.New(fault.UnknownTool, "the tools of %s are not known: its server could not be listed", e.Server).
+					WithHint("tenon ls %s says more", e.Server)
+			}
 			continue
 		}
 		for _, t := range e.List.Tools {
-			b.WriteString("// " + catalog.Signature(e.Namespace, t) + "\n")
+			known = append(known, e.Namespace+"."+t.Ident)
 		}
 	}
-	return &proto.Types{Text: b.String()}, nil
+	failure := fault.New(fault.UnknownTool, "there is no namespace and no tool at %q", path)
+	if near := catalog.Nearest(strings.TrimPrefix(path, "tools."), known, 3); len(near) > 0 {
+		return failure.WithHint("did you mean %s?", strings.Join(near, ", "))
+	}
+	return failure.WithHint("a path is a namespace or namespace.tool; tenon ls shows them")
 }

@@ -149,8 +149,9 @@ type Warning struct {
 
 // Dropped counts what was not kept.
 type Dropped struct {
-	LogRecords int
-	LogBytes   int64
-	EmitBytes  int64
-	ValueBytes int64
+	LogRecords  int
+	LogBytes    int64
+	EmitBytes   int64
+	ValueBytes  int64
+	OutputBytes int64 // of stdout and stderr
 }

@@ -166,3 +166,13 @@ func (p *Proc) ExitCode() int {
 		return -1
 	}
 }
+
+// Ended is how the leader ended and what it used, and nil while it lives.
+func (p *Proc) Ended() *os.ProcessState {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState
+	default:
+		return nil
+	}
+}

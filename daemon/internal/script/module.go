@@ -6,10 +6,10 @@ import (
 	"tenon/daemon/internal/fault"
 )
 
-const (
-	defaultName = "__default"
-	importHint  = "a program has no modules: call a tool as tools.<namespace>.<tool>(args)"
-)
+// ImportHint is the hint of the error for a static import.
+const ImportHint = "a program has no modules: call a tool as tools.<namespace>.<tool>(args)"
+
+const defaultName = "__default"
 
 // transformModule compiles a source with exports, which cannot stand in a
 // function: the words are taken away from esbuild's output, so that plain
@@ -133,10 +133,10 @@ func (m *module) exportDefault(i int) {
 
 // imported is the error for a static import at index i.
 func (m *module) imported(i int) error {
-	e := fault.New(fault.ParseError, "modules cannot be imported").WithHint("%s", importHint)
+	e := fault.New(fault.ParseError, "modules cannot be imported").WithHint("%s", ImportHint)
 	for k := i; k < len(m.tokens) && m.text(k) != ";"; k++ {
 		if text := m.text(k); strings.HasPrefix(text, `"`) {
-			e = fault.New(fault.ParseError, "the module %s cannot be imported", clip(text, 80)).WithHint("%s", importHint)
+			e = fault.New(fault.ParseError, "the module %s cannot be imported", clip(text, 80)).WithHint("%s", ImportHint)
 		}
 	}
 	line := m.program.Above + strings.Count(m.code[:m.tokens[i].pos], "\n") + 1

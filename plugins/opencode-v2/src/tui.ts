@@ -54,6 +54,11 @@ function setup(context: TuiContext): () => void {
   let current: Shown | undefined
   let closed = false
 
+  // Not every release can close a dialog: its answer is dropped then.
+  const putAway = () => {
+    if ("clear" in dialog) dialog.clear?.()
+  }
+
   const tell = (method: "shown" | "answer", shown: Shown, more: object = {}) =>
     rpc[method]!({ id: shown.id, ...more }, shown.location ? { location: shown.location } : undefined).catch(() => {}) // nobody waits any more
 
@@ -85,7 +90,7 @@ function setup(context: TuiContext): () => void {
       if (at >= 0) queue.splice(at, 1)
       if (current?.id !== data.id || current!.withdrawn) return
       current!.withdrawn = true
-      dialog.clear?.()
+      putAway()
     }),
     context.data.on(nameOf("notice"), ({ data, location }) => {
       toast.show({ message: `tenon: ${data.message}`, variant: data.level })
@@ -97,7 +102,7 @@ function setup(context: TuiContext): () => void {
     closed = true
     queue.length = 0
     for (const end of ends) end()
-    if (current) dialog.clear?.()
+    if (current) putAway()
   }
 }
 

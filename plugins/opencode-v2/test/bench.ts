@@ -9,7 +9,15 @@ import { setTimeout as pause } from "node:timers/promises"
 import type { RunResult } from "@tenon/proto"
 import { startDouble, type Answers, type Double } from "../../bridge/test/double.ts"
 import plugin from "../src/index.ts"
-import { createHost, releases, type Host, type HostOptions, type Release, type SessionInfo } from "./host/index.ts"
+import {
+  createHost,
+  releases,
+  type Context,
+  type Host,
+  type HostOptions,
+  type Release,
+  type SessionInfo,
+} from "./host/index.ts"
 
 Object.assign(globalThis, { __VERSION__: "0.0.0-test" })
 
@@ -29,6 +37,8 @@ export interface Bench {
   daemon: Double
   session: SessionInfo
   directory: string
+  /** The context of another plugin beside tenon's. */
+  probe(): Context
 }
 
 /** How a bench differs from the usual. */
@@ -51,16 +61,20 @@ export async function bench(release: Release, answers: Answers = {}, more: Bench
   const directory = freshDirectory()
   mkdirSync(join(directory, "sub"))
   const { options, ...rest } = more
+  let probe: Context
   const host = await createHost({
     version: release,
     directory,
-    plugins: [{ module: () => ({ default: plugin }), options: { bin: daemon.bin, ...options } }],
+    plugins: [
+      { module: { default: { id: "probe", setup: (ctx: Context) => void (probe = ctx) } } },
+      { module: () => ({ default: plugin }), options: { bin: daemon.bin, ...options } },
+    ],
     ...rest,
   })
   cleanups.push(() => host.close())
   const session = await host.session.create({ directory })
   await until("the plugin is connected", () => daemon.received.some(({ method }) => method === "bridge/hello"))
-  return { host, daemon, session, directory }
+  return { host, daemon, session, directory, probe: () => probe }
 }
 
 /** One test for each release. */

@@ -1,0 +1,176 @@
+/** Whose a shell is, though the host does not say. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { markTable } from "../src/marks.ts"
+import { afterwards, bench, eachRelease, until } from "./bench.ts"
+import type { Context } from "./host/index.ts"
+
+const who = "printenv TENON_SESSION_ID TENON_TICKET"
+
+eachRelease("a shell is its session, and neither question nor transcript shows how", async (release) => {
+  const { host, session } = await bench(
+    release,
+    {},
+    { config: { permissions: [{ action: "shell", resource: "*", effect: "ask" }] } },
+  )
+  const running = host.call(session, "shell", { command: who })
+  const asked = await host.user.asked()
+  assert.deepEqual(asked.resources, [who])
+  await host.user.reply(asked, "once")
+  const result = await running
+  assert.equal(result.text.trim(), `${session.id}\nt.${session.id}`)
+  assert.equal(host.shell.spawned[0]?.command, who)
+  assert.deepEqual(host.session.transcript(session)[0]?.input, { command: who })
+})
+
+eachRelease("two sessions at once, whatever the order of their hooks, each get their own", async (release) => {
+  const { host, session } = await bench(release)
+  const other = await host.session.create()
+  const [a, b] = await Promise.all([
+    host.call(session, "shell", { command: who }),
+    host.call(other, "shell", { command: who }),
+  ])
+  assert.equal(a.text.trim(), `${session.id}\nt.${session.id}`)
+  assert.equal(b.text.trim(), `${other.id}\nt.${other.id}`)
+  // Within one step the order can be forced; the marks must not be mixed up either.
+  const same = [
+    { tool: "shell", input: { command: who } },
+    { tool: "shell", input: { command: who } },
+  ]
+  const order = ["before:0", "before:1", "create:1", "create:0"] as const
+  const { results } = await host.step(session, same, { order: [...order] })
+  for (const result of results) assert.equal(result.text.trim(), `${session.id}\nt.${session.id}`)
+})
+
+test("a mark is its session's in whatever order the hooks run", () => {
+  const marks = markTable()
+  const command = "printenv"
+  const first = marks.put({ session: "a", call: "1" }, command)
+  const second = marks.put({ session: "b", call: "1" }, command)
+  assert.equal(marks.take(`export X=1; ${second.text}`)?.mark.session, "b")
+  assert.deepEqual(marks.take(first.text), { mark: { session: "a", call: "1" }, command })
+  assert.equal(marks.take(first.text), undefined, "a mark is used once")
+  assert.equal(marks.underway(), false)
+})
+
+test("marks that never arrive go: with their call, their session, their time, and the oldest of too many", () => {
+  let now = 0
+  const marks = markTable(() => now)
+  const put = (session: string, call: string) => marks.put({ session, call }, "x").text
+  const ended = put("a", "1")
+  const forgotten = put("b", "1")
+  const kept = put("a", "2")
+  marks.ended({ session: "a", call: "1" })
+  marks.forget("b")
+  assert.equal(marks.take(ended), undefined)
+  assert.equal(marks.take(forgotten), undefined)
+  assert.equal(marks.take(kept)?.mark.call, "2")
+  put("a", "3")
+  assert.equal(marks.underway(), true)
+  now = 600_001
+  assert.equal(marks.underway(), false)
+  const oldest = put("a", "4")
+  for (let i = 0; i < 2_000; i++) put("a", `n${i}`)
+  assert.equal(marks.take(oldest), undefined)
+})
+
+eachRelease("the user's own shells and a text that looks like a mark", async (release) => {
+  const { host, session } = await bench(release)
+  const own = await host.shell.user(session, who)
+  assert.equal(own.output.trim(), "dir:1\nd.ticket")
+  const lookalike = `: tenon_${"0".repeat(32)}; echo hi`
+  const result = await host.call(session, "shell", { command: lookalike })
+  assert.equal(result.text.trim(), "hi")
+  assert.equal(host.shell.spawned.at(-1)?.command, lookalike)
+  const pty = await host.shell.pty(session.location.directory, "printenv TENON_TICKET || true")
+  assert.equal(pty.output.trim(), "")
+})
+
+eachRelease("frozen hook arguments", async (release) => {
+  const { host, session } = await bench(release, {}, { switches: { frozenHookArguments: true } })
+  const result = await host.call(session, "shell", { command: `${who}; echo $PATH` })
+  assert.match(result.text, new RegExp(`^${session.id}\nt.${session.id}\n/`))
+})
+
+/** A plugin that spoils what tenon's has put in, after it. */
+const spoiler = (spoil: (event: any) => void) => ({
+  module: {
+    default: {
+      id: "spoiler",
+      setup: async (ctx: Context) => {
+        await ctx.tool.hook("execute.before", (event) => {
+          if (event.tool === "shell") spoil(event)
+        })
+      },
+    },
+  },
+})
+
+eachRelease(
+  "a mark that another plugin loses: an identity without a user's rights, and never another session's",
+  async (release) => {
+    const { host, session, daemon } = await bench(release)
+    const location = await host.location()
+    const { bin } = daemon
+    const plugin = { module: () => import("../src/index.ts"), options: { bin } }
+    await location.configure([plugin, spoiler((event) => (event.input = { command: who }))])
+    await until("the new instance is connected", () => daemon.sent("bridge/hello").length === 2)
+    const result = await host.call(session, "shell", { command: who })
+    assert.equal(result.text.trim(), "agents:1\nt.agents:1")
+    const attach = daemon.sent("session/attach").find((each) => each.session === "agents:1")
+    assert.equal(attach?.rules, undefined, "every call is asked about")
+    // The call is over: a shell without a mark is the user's again.
+    assert.equal((await host.shell.user(session, who)).output.trim(), "dir:1\nd.ticket")
+  },
+)
+
+eachRelease("a call that another plugin refuses leaves nothing behind", async (release) => {
+  const { host, session, daemon } = await bench(release)
+  const plugin = { module: () => import("../src/index.ts"), options: { bin: daemon.bin } }
+  const refuse = spoiler(() => {
+    throw new Error("not today")
+  })
+  await (await host.location()).configure([plugin, refuse])
+  await until("the new instance is connected", () => daemon.sent("bridge/hello").length === 2)
+  assert.equal((await host.call(session, "shell", { command: who })).status, "error")
+  assert.equal((await host.shell.user(session, who)).output.trim(), "dir:1\nd.ticket")
+})
+
+eachRelease("what somebody has set for a shell stays; what the host inherited does not", async (release) => {
+  const env = { ...process.env, TENON_TICKET: "outer", TENON_SESSION_ID: "ses_outer" }
+  process.env.TENON_TICKET = "outer"
+  process.env.TENON_SESSION_ID = "ses_outer"
+  afterwards(() => {
+    delete process.env.TENON_TICKET
+    delete process.env.TENON_SESSION_ID
+  })
+  const { host, session, daemon } = await bench(release, {}, { env })
+  assert.equal((await host.call(session, "shell", { command: who })).text.trim(), `${session.id}\nt.${session.id}`)
+  host.session.environment(session, { PATH: process.env.PATH!, TENON_TICKET: "chosen" })
+  assert.equal((await host.call(session, "shell", { command: "echo $TENON_TICKET" })).text.trim(), "chosen")
+  // Without a daemon the outer session's ticket is masked.
+  const lone = await host.session.create()
+  await daemon.stop()
+  assert.equal((await host.call(lone, "shell", { command: "echo [$TENON_TICKET]" })).text.trim(), "[]")
+})
+
+eachRelease("a slow daemon delays a shell by no more than its 250 ms", async (release) => {
+  const { host, session } = await bench(release, { "session/attach": () => new Promise(() => {}) })
+  const since = Date.now()
+  await host.call(session, "shell", { command: "true" })
+  assert.ok(Date.now() - since < 2_000, `${Date.now() - since} ms`)
+})
+
+eachRelease("outcomes of the host's tools are recorded", async (release) => {
+  const { host, session, daemon } = await bench(release)
+  await host.call(session, "shell", { command: "true" })
+  await host.call(session, "read", { path: "nowhere" })
+  await host.call(session, "tenon_exec", { code: "1" })
+  await until("both were told of", () => daemon.sent("tool/outcome").length >= 2)
+  const told = daemon.sent("tool/outcome").map(({ tool, status, origin }) => [tool, status, origin.session])
+  assert.deepEqual(told, [
+    ["shell", "ok", session.id],
+    ["read", "error", session.id],
+  ])
+})

@@ -100,28 +100,27 @@ func (r *Run) checked(request call.Request, namespaces []engine.Namespace, modul
 	})
 }
 
-// declarations are those of the servers that the program names. The others are
-// not started to find out what they offer: a program that reaches one by a name
-// it computes gets no types.
+// declarations are the types of everything in view, as far as it is known. A
+// server that the program names and that was never listed is started for its
+// list: strict would pass whatever is called there. The others are not: a
+// program that reaches one by a name it computes gets no types of it.
 func (r *Run) declarations(request call.Request, namespaces []engine.Namespace) (string, error) {
 	words := map[string]bool{}
 	for _, word := range identifiers().FindAllString(r.spec.Exec.Code, -1) {
 		words[word] = true
 	}
-	var paths []string
+	var unknown []string
 	for _, n := range namespaces {
-		if words[n.Name] {
-			paths = append(paths, n.Name)
+		if words[n.Name] && n.Tools == nil {
+			unknown = append(unknown, n.Name)
 		}
 	}
-	if len(paths) == 0 {
-		return typecheck.Globals + typecheck.NoTools, nil
+	if len(unknown) > 0 {
+		if _, err := r.m.o.Path.Types(r.ctx, request, proto.TypesQuery{Paths: unknown}); err != nil {
+			return "", err
+		}
 	}
-	types, err := r.m.o.Path.Types(r.ctx, request, proto.TypesQuery{Paths: paths})
-	if err != nil {
-		return "", err
-	}
-	return typecheck.Globals + types.Text, nil
+	return r.m.o.Path.Declarations(r.ctx, request), nil
 }
 
 var identifiers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{L}_$][\p{L}\p{N}_$]*`) })

@@ -35,10 +35,11 @@ func (f program) Run(ctx context.Context, p engine.Program, h engine.Host) *engi
 
 // path is a double of the one path.
 type path struct {
-	call func(ctx context.Context, r call.Request) (*call.Result, error)
-	list *catalog.List
-	mu   sync.Mutex
-	seen []string // servers that were looked up
+	call   func(ctx context.Context, r call.Request) (*call.Result, error)
+	list   *catalog.List
+	mu     sync.Mutex
+	seen   []string // servers that were looked up
+	listed []string // namespaces that were started for their lists
 }
 
 func (p *path) Call(ctx context.Context, r call.Request) (*call.Result, error) {
@@ -64,7 +65,16 @@ func (p *path) Seen(_ context.Context, r call.Request) *catalog.List {
 }
 
 func (p *path) Types(_ context.Context, _ call.Request, q proto.TypesQuery) (*proto.Types, error) {
-	return &proto.Types{Text: "// " + strings.Join(q.Paths, " ")}, nil
+	p.mu.Lock()
+	p.listed = append(p.listed, q.Paths...)
+	p.mu.Unlock()
+	return &proto.Types{}, nil
+}
+
+func (p *path) Declarations(context.Context, call.Request) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return "// listed: " + strings.Join(p.listed, " ")
 }
 
 // rig is a manager over doubles.

@@ -42,8 +42,10 @@ type Path interface {
 	// Seen is the list of one server's tools that the caller sees, without
 	// starting the server; nil when it was never listed.
 	Seen(ctx context.Context, r call.Request) *catalog.List
-	// Types declares the tools at the paths, for a type check.
+	// Types starts servers at the paths that were never listed, and declares
+	// their tools. Declarations are those of all that is known, for a type check.
 	Types(ctx context.Context, r call.Request, q proto.TypesQuery) (*proto.Types, error)
+	Declarations(ctx context.Context, r call.Request) string
 }
 
 // Leases hears of runs, so that bindings of a live run are not idle;

@@ -26,14 +26,6 @@ const (
 //go:embed embedded.d.ts
 var embeddedTypes string
 
-// Globals declares what tenon gives every program beside its tools.
-//
-//go:embed globals.d.ts
-var Globals string
-
-// NoTools stands for the declarations of tools where none are known.
-const NoTools = "declare const tools: { [server: string]: any };\n"
-
 // processTypes is what process engines have besides: without the runtime's own
 // declarations, which may not be here, the most that can be said is that it exists.
 const processTypes = `

@@ -74,9 +74,13 @@ func (c *Calls) names() []string {
 
 // Float says that the program has ended: what is open now or comes later is not
 // awaited by it.
-func (c *Calls) Float() {
+func (c *Calls) Float() { c.FloatWith(c.names()) }
+
+// FloatWith is Float where the program itself has told which calls it did not
+// await: some may have been answered meanwhile.
+func (c *Calls) FloatWith(names []string) {
 	c.floating = true
-	c.late = c.names()
+	c.late = names
 }
 
 // queueOverhead is what a queued call takes beside its arguments.

@@ -30,7 +30,7 @@ const send = (...parts) => {
 
 // --- what comes in -----------------------------------------------------------
 const buffer = new Uint8Array(64 << 10);
-let rest = '', pending = 0, reading = false;
+let rest = '', reading = false;
 const take = n => {
   rest += decode(buffer.subarray(0, n), { stream: true });
   const lines = rest.split('\n');
@@ -47,14 +47,14 @@ const first = () => {
   }
 };
 const listen = () => {
-  if (reading || pending === 0) return;
+  if (reading || open.size === 0) return;
   reading = true;
   readFile(fdIn, buffer, 0, buffer.length, null, (e, n) => {
     reading = false;
     if (e || n === 0) exit(1);
     for (const line of take(n)) {
       const [id, state, text, raw] = parse(line);
-      pending--;
+      open.delete(id);
       $.settle(id, state, text ?? undefined, raw ?? undefined);
     }
     listen();
@@ -63,23 +63,21 @@ const listen = () => {
 
 // --- what goes out -----------------------------------------------------------
 const setup = first();
-let over = false; // DONE or FAIL was said
+const open = new Map(); // calls without an answer, by their names
 const host = (operation, ...parts) => {
   switch (operation) {
     case 0: case 7: case 8: // CALL, SEARCH, DESCRIBE: each is answered
-      pending++;
+      open.set(parts[0], operation === 0 ? [parts[1], parts[2]] : ['', operation === 7 ? 'search' : 'describe']);
       send(operation, ...parts);
       listen();
       return;
     case 9: // NAMES
       return stringify(setup.tools[parts[0]] ?? []);
     case 5: // DONE
-      over = true;
-      send(operation, ...parts);
+      send(operation, parts[0], stringify([...open.values()])); // those that nobody awaited
       letGo();
       return;
     case 6: // FAIL
-      over = true;
       send(operation, ...parts);
       exit(0);
     default:
@@ -128,7 +126,9 @@ on('unhandledRejection', (reason, promise) => {
   promises.set(promise, ++last);
   send(REJECTED, last, $.show(reason));
 });
-on('rejectionHandled', promise => send(HANDLED, promises.get(promise) ?? 0));
+const handled = promise => send(HANDLED, promises.get(promise) ?? 0);
+if (deno) G.addEventListener('rejectionhandled', e => handled(e.promise));
+else on('rejectionHandled', handled);
 on('uncaughtException', e => host(6, $.failure(e)));
 on('beforeExit', () => { send(DRAINED); exit(0); });
 if (setup.cwd) process.chdir(setup.cwd);

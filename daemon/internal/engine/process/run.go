@@ -199,7 +199,6 @@ func (r *run) loop() error {
 		case r.drained:
 			return errDeadlock
 		case r.done && float == nil:
-			r.calls.Float()
 			t := time.NewTimer(r.p.Limits.Float)
 			defer t.Stop()
 			float = t.C
@@ -267,6 +266,23 @@ const (
 	opUnfit
 )
 
+// open are the names of calls as the process tells them, in its own names.
+func (r *run) open(text string) (names []string) {
+	var list [][2]string
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return nil
+	}
+	for _, x := range list {
+		if x[0] == "" {
+			names = append(names, x[1])
+			continue
+		}
+		server, tool := r.names.Wire(x[0], x[1])
+		names = append(names, server+"."+tool)
+	}
+	return names
+}
+
 // message handles one message of the process. The program can write there as
 // well; it only ever speaks for itself.
 func (r *run) message(m message) error {
@@ -293,6 +309,7 @@ func (r *run) message(m message) error {
 		}
 	case guest.OpDone:
 		r.done = true
+		r.calls.FloatWith(r.open(m.text(1)))
 		if text := m.text(0); json.Valid([]byte(text)) {
 			r.failure = r.keep.Value(text)
 		}

@@ -1,11 +1,17 @@
 // console, log and emit: what a program says beside its result.
 ($ => {
   'use strict';
-  const { host, hide, show, json, LOG, EMIT, stringify } = $;
-  const Err = Error, capture = Error.captureStackTrace, Str = String, M = Map, now = performance.now.bind(performance);
+  const { host, hide, show, json, apply, LOG, EMIT, stringify } = $;
+  const Err = Error, capture = Error.captureStackTrace, Str = String, M = Map, now = performance.now.bind(performance), includes = String.prototype.includes;
 
   // The stack of whoever called f, for the position of the record.
-  const here = f => { const o = {}; capture(o, f); return o.stack; };
+  // JavaScriptCore has proper tail calls: f may be gone, and all above it with it.
+  const here = f => {
+    const o = {};
+    capture(o, f);
+    if (!apply(includes, o.stack, ['program'])) capture(o);
+    return o.stack;
+  };
   const record = (level, message, attrs, f) => { host(LOG, level, message, attrs, here(f)); };
 
   const attributes = v => {

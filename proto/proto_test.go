@@ -34,6 +34,8 @@ var goTypes = func() map[string]reflect.Type {
 		RunResult{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{},
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},
+		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},
+		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramEmit{}, ProgramStop{},
 	} {
 		t := reflect.TypeOf(v)
 		out[t.Name()] = t
@@ -45,7 +47,7 @@ var goTypes = func() map[string]reflect.Type {
 var notMessages = []string{"FieldError"}
 
 // files are the files of types; each has schema/, fixtures/, Go and TypeScript.
-var files = []string{"version", "bridge", "rest", "result", "rpc"}
+var files = []string{"version", "bridge", "rest", "result", "rpc", "program"}
 
 func TestEveryTypeHasATwin(t *testing.T) {
 	declared := map[string]string{} // type -> file

@@ -14,6 +14,9 @@ const (
 
 	HeaderInteractive = "Tenon-Interactive" // "1": somebody at a terminal can answer a question
 	HeaderDraining    = "Tenon-Draining"    // in answers, "1": not carried out, the daemon is about to go
+	// In refusals of POST /v1/exec that said where, "1": nothing was run, since
+	// the program is to be executed beside its caller, who attaches for that.
+	HeaderAttach = "Tenon-Attach"
 )
 
 // UpgradeMCP is the protocol that GET /mcp is upgraded to by tenon mcp: MCP
@@ -44,6 +47,7 @@ type ExecRequest struct {
 	MemoryBytes    int64           `json:"memoryBytes,omitempty"`
 	Name           string          `json:"name,omitempty"`      // file name for messages
 	Typecheck      string          `json:"typecheck,omitempty"` // off, warn, strict; absent: the setting
+	Where          string          `json:"where,omitempty"`     // auto, local, remote: see HeaderAttach; absent: remote
 }
 
 // CallRequest is POST /v1/call, answered with CallResult.

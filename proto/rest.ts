@@ -34,6 +34,8 @@ export interface ExecRequest {
   name?: string
   /** absent: the setting */
   typecheck?: "off" | "warn" | "strict"
+  /** see HeaderAttach; absent: remote */
+  where?: "auto" | "local" | "remote"
 }
 
 /** CallRequest is POST /v1/call, answered with CallResult. */

@@ -10,7 +10,7 @@ export { argumentsOf, readArguments, schemaOf, type Arguments } from "./argument
 export { connect, type Bridge, type BridgeOptions } from "./bridge.ts"
 export { hostEnvironment, wantedEnvironment } from "./environment.ts"
 export { Failure, isFailure, explain } from "./failure.ts"
-export { about } from "./instructions.ts"
+export { about, instructionsFor, type Instructions } from "./instructions.ts"
 export { abortGrace, hookWait, maxDepth, maxSessions, text, toolWait } from "./limits.ts"
 export { readOptions, type Options, type OptionTypes } from "./options.ts"
 export type { Handlers, RequestOptions } from "./rpc.ts"

@@ -9,6 +9,7 @@ import {
   connect,
   hookWait,
   hostEnvironment,
+  instructionsFor,
   readOptions,
   schemaOf,
   sessionTable,
@@ -36,6 +37,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
   const sessions = sessionTable(sourceOf(client), bridge, process.env)
   const permissions = permissionTable(client, bridge)
   const outcome = outcomes(bridge)
+  const instructions = instructionsFor(bridge, sessions)
 
   const link = connect({
     bin: options.bin,
@@ -60,8 +62,12 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
         await client.tui.showToast({ body: { title: "tenon", message, variant: level } })
         return {}
       },
+      "catalog/changed": () => instructions.changed(),
     },
-    onOpen: () => sessions.again(),
+    onOpen() {
+      instructions.changed() // while there was no connection, nobody told of changes
+      return sessions.again()
+    },
   })
 
   return {
@@ -79,7 +85,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
       await within(attaching, link.current() ? hookWait : 0)
     },
     async "experimental.chat.system.transform"({ sessionID }, output) {
-      instruct(sessionID, output.system)
+      await instruct(sessionID, output.system, instructions)
     },
     async "shell.env"({ sessionID }, output) {
       Object.assign(output.env, await shellEnvironment(sessionID, sessions, link, options, process.env))
@@ -91,7 +97,10 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
       permissions.onEvent(event)
       outcome.onEvent(event)
       const session = event.properties.info as HostSession | undefined
-      if (event.type === "session.deleted" && session) sessions.deleted(session.id)
+      if (event.type === "session.deleted" && session) {
+        sessions.deleted(session.id)
+        instructions.forget(session.id)
+      }
       if (event.type === "session.updated" && session) sessions.updated(factsOf(session))
     },
     dispose: () => link.close(),

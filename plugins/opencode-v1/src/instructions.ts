@@ -1,9 +1,13 @@
-/** The one line about tenon in the system prompt. */
+/** tenon's part of the system prompt. */
 
-import { about } from "@tenon/bridge"
+import { about, type Instructions } from "@tenon/bridge"
 
-/** Adds the line, once, except to the side jobs of the host (titles, generated agents). */
-export function instruct(sessionID: string | undefined, system: string[]): void {
+/** Adds the part, once, except to the side jobs of the host (titles, generated agents). */
+export async function instruct(
+  sessionID: string | undefined,
+  system: string[],
+  instructions: Instructions,
+): Promise<void> {
   if (!sessionID || system[0]?.startsWith("You are a title generator")) return
-  if (!system.includes(about)) system.push(about)
+  if (!system.some((part) => part.startsWith(about))) system.push(await instructions.text(sessionID))
 }

@@ -51,7 +51,7 @@ const called = (text: string) => {
 }
 
 async function until(what: string, condition: () => unknown) {
-  for (const deadline = Date.now() + 20_000; !condition(); await pause(2)) {
+  for (const deadline = Date.now() + 20_000; !(await condition()); await pause(2)) {
     assert.ok(Date.now() < deadline, `never: ${what}`)
   }
 }
@@ -445,6 +445,63 @@ test("the system prompt gets one line, once, and the title request none", async 
   assert.match(system[1]!, /tenon_exec/)
   assert.equal((await transform(["You are a title generator. Do."], "ses_1")).length, 1)
   assert.equal((await transform(["You are opencode."])).length, 1)
+})
+
+test("the system prompt holds the catalogue; what changes later comes behind it", async () => {
+  const whole = (text: string, fingerprint: string, delta = false) => ({
+    ...{ text, fingerprint, delta, partial: false, tokens: 9, total: 1, shown: 1 },
+  })
+  let next: () => unknown = () => whole("tools.fs: 1 tool\n", "a")
+  const { hooks, daemon } = await bench({ "catalog/get": () => next() })
+  await until("connected", () => daemon.sent("bridge/hello").length === 1)
+  const prompt = async () => {
+    const system = ["You are opencode."]
+    await hooks["experimental.chat.system.transform"]({ sessionID: "ses_1" }, { system })
+    return system[1]!
+  }
+  await until("the catalogue is there", async () => (await prompt()).endsWith("\n\ntools.fs: 1 tool"))
+  const asked = daemon.sent("catalog/get")
+  assert.deepEqual(asked[0], { session: "ses_1", directory: "/project", noStart: true })
+  await prompt()
+  assert.equal(daemon.sent("catalog/get").length, asked.length, "nothing has changed: nothing is asked")
+
+  next = () => whole("Tools changed: + tools.fs.extra()\n", "b", true)
+  daemon.peers[0]!.notify("catalog/changed", {})
+  await until("the change stands behind the catalogue", async () =>
+    (await prompt()).endsWith("\n\ntools.fs: 1 tool\n\nTools changed: + tools.fs.extra()"),
+  )
+  assert.equal(daemon.sent("catalog/get").at(-1)?.since, "a")
+
+  next = () => whole("tools.gh: 1 tool\n", "c")
+  daemon.peers[0]!.notify("catalog/changed", {})
+  await until("the whole takes its place", async () => (await prompt()).endsWith("\n\ntools.gh: 1 tool"))
+  assert.doesNotMatch(await prompt(), /tools\.fs/)
+})
+
+test("a daemon that is slow to give the catalogue delays no request for more than 250 ms", async () => {
+  const { hooks, daemon } = await bench({ "catalog/get": () => new Promise(() => {}) })
+  await until("connected", () => daemon.sent("bridge/hello").length === 1)
+  const system = ["You are opencode."]
+  const began = performance.now()
+  await hooks["experimental.chat.system.transform"]({ sessionID: "ses_1" }, { system })
+  assert.ok(performance.now() - began < 2_000, "it came back")
+  assert.match(system[1]!, /their own\. In bash, .* same session\.$/, "without a catalogue")
+})
+
+test("types and the catalogue are tools of their own", async () => {
+  const { hooks, daemon, host } = await bench({
+    "catalog/types": () => ({ text: "declare namespace fs {}\n", warnings: ["fs/read, input: odd"] }),
+    "catalog/get": () => ({
+      ...{ text: "tools.fs: 1 tool\n", fingerprint: "a1", delta: false, partial: false, tokens: 9, total: 1, shown: 1 },
+    }),
+  })
+  const types = await hooks.tool.tenon_types!.execute({ paths: ["fs"] }, host.context("c1"))
+  assert.match(types.output, /declare namespace fs/)
+  assert.deepEqual(daemon.sent("catalog/types")[0], { session: "ses_1", directory: "/project", paths: ["fs"] })
+  const catalog = await hooks.tool.tenon_catalog!.execute({ budget: 500, since: "f" }, host.context("c2"))
+  assert.match(catalog.output, /tools\.fs: 1 tool[^]*a1/)
+  assert.equal(daemon.sent("catalog/get").find((query) => query.since === "f")?.budget, 500)
+  await assert.rejects(hooks.tool.tenon_catalog!.execute({ budget: 1 }, host.context("c3")), /at least 100/)
 })
 
 test("search shows signatures and where the next page starts; status shows the daemon's text", async () => {

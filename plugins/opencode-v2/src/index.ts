@@ -97,6 +97,7 @@ async function setup(ctx: Context): Promise<Cleanup> {
     },
     async onOpen(hello) {
       registered?.onHello(hello)
+      instructions.changed() // while there was no connection, nobody told of changes
       await sessions.again()
     },
   })

@@ -1,8 +1,7 @@
 /** What the host tells of its sessions, told on. */
 
-import type { Sessions } from "@tenon/bridge"
+import type { Instructions, Sessions } from "@tenon/bridge"
 import type { Events } from "./events.ts"
-import type { Instructions } from "./instructions.ts"
 import { sessionIn, type Source } from "./session.ts"
 
 /** Who hears of them. */

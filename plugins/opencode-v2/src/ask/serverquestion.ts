@@ -74,8 +74,9 @@ async function sample({ ctx, asks, calls }: QuestionRoom, question: Question, si
     signal,
   )
   if (!decision) return { unavailable: nobody }
-  if (decision.reply === "reject")
-    return { unavailable: decision.feedback ?? "the user does not let the server ask the model" }
+  if (decision.reply === "reject") {
+    return { unavailable: decision.feedback ?? `the user does not let ${question.server} ask the model` }
+  }
   const { text } = await ctx.generate.text({ prompt })
   const content = { type: "text", text }
   return { result: { role: "assistant", content, model: "opencode", stopReason: "endTurn" } }

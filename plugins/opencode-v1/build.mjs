@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 import { build } from "esbuild"
 
-const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"))
+const { name, version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"))
 
 await build({
   absWorkingDir: import.meta.dirname,
@@ -14,9 +14,10 @@ await build({
   platform: "node",
   target: "node20",
   define: { __VERSION__: JSON.stringify(version) },
+  // The first line says what the file is, wherever it is copied: `tenon opencode status` looks for it.
   // The ws package is CommonJS and requires Node's own modules; an ES module has no require.
   banner: {
-    js: 'import { createRequire as __createRequire } from "node:module"\nconst require = __createRequire(import.meta.url)',
+    js: `// ${name} ${version}\nimport { createRequire as __createRequire } from "node:module"\nconst require = __createRequire(import.meta.url)`,
   },
   // Optional native helpers of ws, which it does without.
   external: ["bufferutil", "utf-8-validate"],

@@ -19,18 +19,24 @@ const options = {
   logLevel: "warning",
 }
 
-await build({
-  ...options,
-  entryPoints: { server: "src/index.ts", dual: "src/dual.ts" },
-  outdir: "dist",
-  // The ws package is CommonJS and requires Node's own modules; an ES module has no require.
-  banner: {
-    js: 'import { createRequire as __createRequire } from "node:module"\nconst require = __createRequire(import.meta.url)',
-  },
-  // Optional native helpers of ws, which it does without.
-  external: ["bufferutil", "utf-8-validate"],
-})
-await build({ ...options, entryPoints: { tui: "src/tui.ts", rpc: "src/rpc.ts" }, outdir: "dist" })
+// The first line says what a file is, wherever it is copied: `tenon opencode status` looks for it.
+const title = (part) => `// ${name}/${part} ${version}\n`
+for (const [part, entry] of Object.entries({ server: "src/index.ts", dual: "src/dual.ts" })) {
+  await build({
+    ...options,
+    entryPoints: { [part]: entry },
+    outdir: "dist",
+    // The ws package is CommonJS and requires Node's own modules; an ES module has no require.
+    banner: {
+      js: `${title(part)}import { createRequire as __createRequire } from "node:module"\nconst require = __createRequire(import.meta.url)`,
+    },
+    // Optional native helpers of ws, which it does without.
+    external: ["bufferutil", "utf-8-validate"],
+  })
+}
+for (const part of ["tui", "rpc"]) {
+  await build({ ...options, entryPoints: { [part]: `src/${part}.ts` }, outdir: "dist", banner: { js: title(part) } })
+}
 
 const exports = { ".": "./server.js", "./server": "./server.js", "./tui": "./tui.js", "./rpc": "./rpc.js" }
 mkdirSync(new URL("dist", import.meta.url), { recursive: true })

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"strings"
 
 	"tenon/daemon/internal/fault"
 )
@@ -83,44 +82,24 @@ func readBundle(g Generation, dir fs.FS) (*Bundle, error) {
 	if err := json.Unmarshal(files["package.json"], &p); err != nil {
 		return nil, fault.New(fault.InternalError, "the package.json of the plugin for %s: %w", g, err)
 	}
+	out := &Bundle{Version: p.Version, Files: map[string][]byte{}}
 	if g == V1 {
-		out := &Bundle{Version: p.Version, Files: map[string][]byte{v1Server: files["tenon.js"]}}
+		out.Files[v1Server] = files["tenon.js"]
 		if tui := files["tui.js"]; tui != nil {
 			out.Files[v1TUI] = tui
 		}
 		return out, nil
 	}
-	flat, err := json.MarshalIndent(p.flat(), "", "  ")
-	if err != nil {
-		return nil, fault.New(fault.InternalError, "%w", err)
-	}
-	out := &Bundle{Version: p.Version, Files: map[string][]byte{}}
 	for name, raw := range files {
 		out.Files[path.Join(v2Dir, name)] = raw
 	}
-	out.Files[path.Join(v2Dir, "package.json")] = append(flat, '\n')
 	return out, nil
 }
 
-// npmPackage is what an installed directory needs of a package.json.
+// npmPackage is what is read of a package.json.
 type npmPackage struct {
-	Name        string            `json:"name"`
-	Version     string            `json:"version"`
-	Description string            `json:"description,omitempty"`
-	License     string            `json:"license,omitempty"`
-	Type        string            `json:"type,omitempty"`
-	Exports     map[string]string `json:"exports,omitempty"`
-	Engines     map[string]string `json:"engines,omitempty"`
-}
-
-// flat is the package with its files beside package.json instead of in dist/:
-// in a directory that is configured by its path, opencode v2 looks for
-// <directory>/server before it looks at exports.
-func (p npmPackage) flat() npmPackage {
-	exports := map[string]string{}
-	for name, target := range p.Exports {
-		exports[name] = strings.Replace(target, "./dist/", "./", 1)
-	}
-	p.Exports = exports
-	return p
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Type    string            `json:"type"`
+	Exports map[string]string `json:"exports"`
 }

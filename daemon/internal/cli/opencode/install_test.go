@@ -43,7 +43,7 @@ func built(t *testing.T, g Generation, text string) *Bundle {
 	}
 	if g == V2 {
 		files["package.json"] = &fstest.MapFile{Data: []byte(`{"name": "opencode-tenon-v2", "version": "1.2.3", "type": "module",
-			"exports": {".": "./dist/server.js", "./server": "./dist/server.js", "./tui": "./dist/tui.js", "./rpc": "./dist/rpc.js"}}`)}
+			"exports": {".": "./server.js", "./server": "./server.js", "./tui": "./tui.js", "./rpc": "./rpc.js"}}`)}
 	}
 	b, err := readBundle(g, files)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 type maker struct {
 	host    Generation
 	version string
+	dual    bool // one file for both generations
 }
 
 // The names of the npm packages; the built files start with them in a comment.
@@ -28,7 +29,7 @@ const maxPlugin = 4 << 20
 // title is the first line of a built file; hello is what every build of the
 // plugin sends, also those before the title was added.
 var (
-	title = regexp.MustCompile(`(?m)\A// (opencode-tenon(?:-v2)?)(?:/\w+)? (\S+)$`)
+	title = regexp.MustCompile(`(?m)\A// (opencode-tenon(?:-v2)?)(?:/(\w+))? (\S+)$`)
 	hello = regexp.MustCompile(`\bplugin: "(opencode-tenon(?:-v2)?)"`)
 )
 
@@ -57,7 +58,9 @@ func madeBy(path string) (maker, bool) {
 		return maker{}, false
 	}
 	if m := title.FindSubmatch(raw); m != nil {
-		return makerOf(string(m[1]), string(m[2]))
+		made, ok := makerOf(string(m[1]), string(m[3]))
+		made.dual = string(m[2]) == "dual"
+		return made, ok
 	}
 	if m := hello.FindSubmatch(raw); m != nil {
 		return makerOf(string(m[1]), "")
@@ -68,9 +71,9 @@ func madeBy(path string) (maker, bool) {
 func makerOf(name, version string) (maker, bool) {
 	switch name {
 	case v1Package:
-		return maker{V1, version}, true
+		return maker{host: V1, version: version}, true
 	case v2Package:
-		return maker{V2, version}, true
+		return maker{host: V2, version: version}, true
 	}
 	return maker{}, false
 }

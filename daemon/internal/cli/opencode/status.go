@@ -96,7 +96,7 @@ func Others(dirs, files []string, own ...Target) []Other {
 			for _, f := range found {
 				path := filepath.Join(folder, f.Name())
 				if m, ok := madeBy(path); ok {
-					out = append(out, Other{Path: path, In: folder, Made: m.host, Text: inFolder(m.host, isDir(path))})
+					out = append(out, Other{Path: path, In: folder, Made: m.host, Text: inFolder(m, isDir(path))})
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func Others(dirs, files []string, own ...Target) []Other {
 				if !ok || mine(path) {
 					continue
 				}
-				out = append(out, Other{Path: path, In: file, List: list, Made: m.host, Text: inList(list, m.host)})
+				out = append(out, Other{Path: path, In: file, List: list, Made: m.host, Text: inList(list, m)})
 			}
 		}
 	}
@@ -121,9 +121,11 @@ func Others(dirs, files []string, own ...Target) []Other {
 }
 
 // inFolder says what the hosts make of a copy in a folder that both scan.
-func inFolder(made Generation, dir bool) string {
+func inFolder(made maker, dir bool) string {
 	switch {
-	case made == V1:
+	case made.dual:
+		return "opencode v1 and v2 both load it from there as well, without its options"
+	case made.host == V1:
 		return "opencode v1 loads it from there as well, without its options; v2 reads the same folder, cannot use it and goes on"
 	case dir:
 		return "opencode v2 loads it from there as well, without its options; v1 looks into no directories"
@@ -133,14 +135,14 @@ func inFolder(made Generation, dir bool) string {
 
 // inList says what the hosts make of an entry: v2 also reads v1's list, v1
 // drops v2's.
-func inList(list string, made Generation) string {
+func inList(list string, made maker) string {
 	switch {
-	case list == "plugins" && made == V1:
+	case list == "plugins" && made.host == V1:
 		return "it is v1's plugin in v2's list: neither host can use it"
-	case list == "plugin" && made == V2:
+	case list == "plugin" && made.host == V2 && !made.dual:
 		return "it is v2's plugin in v1's list: v1 logs that it cannot use it, v2 may load it"
 	}
-	return "opencode " + string(made) + " loads it besides what tenon installs"
+	return "opencode " + string(made.host) + " loads it besides what tenon installs"
 }
 
 func isDir(path string) bool {

@@ -21,6 +21,7 @@ func TestCopiesInFoldersThatTheOtherHostReadsAreNamed(t *testing.T) {
 	write(t, folder("renamed.js"), "// opencode-tenon 1.0.0\n")
 	write(t, folder("before-titles.ts"), "x = {\n  plugin: \"opencode-tenon\",\n}\n")
 	write(t, folder("second.js"), "// opencode-tenon-v2/server 2.0.0\n")
+	write(t, folder("dual.js"), "// opencode-tenon-v2/dual 2.0.0\n")
 	write(t, folder("directory/package.json"), `{"name": "opencode-tenon-v2", "version": "2.0.0"}`)
 	write(t, folder("somebody-elses.js"), "// a plugin that works beside opencode-tenon\n")
 	write(t, folder("notes.md"), "// opencode-tenon 1.0.0\n")
@@ -38,6 +39,7 @@ func TestCopiesInFoldersThatTheOtherHostReadsAreNamed(t *testing.T) {
 		"renamed.js ":                 {V1, "v2 reads the same folder, cannot use it and goes on"},
 		"before-titles.ts ":           {V1, "v2 reads the same folder"},
 		"second.js ":                  {V2, "v1 reads the same folder, logs that it cannot use it"},
+		"dual.js ":                    {V2, "v1 and v2 both load it"},
 		"directory ":                  {V2, "v1 looks into no directories"},
 		"opencode-tenon@0.9.0 plugin": {V1, "opencode v1 loads it besides"},
 		"second.js plugin":            {V2, "v2's plugin in v1's list"},
@@ -47,7 +49,7 @@ func TestCopiesInFoldersThatTheOtherHostReadsAreNamed(t *testing.T) {
 			t.Errorf("%q: %+v", key, o)
 		}
 	}
-	if len(others) != 7 {
+	if len(others) != 8 {
 		t.Errorf("%d: %+v", len(others), others)
 	}
 }

@@ -84,8 +84,12 @@ func (w *declarer) space(s Namespace) string {
 	fmt.Fprintf(p, open, name)
 	var types strings.Builder // of the tools of an interface, which holds none itself
 	for _, t := range s.Tools {
-		d := w.tool(s, t, function, name)
-		if w.Len()+p.Len()+types.Len()+len(d.text)+len(d.types) > maxText {
+		var d declaration
+		room := maxText - w.Len() - p.Len() - types.Len()
+		if room > 0 {
+			d = w.tool(s, t, function, name)
+		}
+		if len(d.text)+len(d.types) > room {
 			w.warn(s, t, fmt.Sprintf("left without types: the whole has more than %d bytes", maxText))
 			d = declaration{text: "  " + function + t.Ident + "(args?: Record<string, unknown>): Promise<" + w.nothing() + ">;\n"}
 		}

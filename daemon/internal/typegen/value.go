@@ -11,10 +11,11 @@ import (
 // value is one JSON value whose objects keep their order, as a reader of the
 // types expects what the author wrote.
 type value struct {
-	kind  byte     // '{' '[' '"' '0' 't' 'n'; 't' is for both booleans
-	text  string   // of a string, decoded; of a number as written; "true" or "false"
-	names []string // of an object's members, in order, each once
-	items []*value // of an array, or of an object's members
+	kind  byte           // '{' '[' '"' '0' 't' 'n'; 't' is for both booleans
+	text  string         // of a string, decoded; of a number as written; "true" or "false"
+	names []string       // of an object's members, in order, each once
+	items []*value       // of an array, or of an object's members
+	place map[string]int // of members, once there are many
 }
 
 // get is a member of an object; nil when there is none, or it is no object.
@@ -22,10 +23,21 @@ func (v *value) get(name string) *value {
 	if v == nil || v.kind != '{' {
 		return nil
 	}
-	if i := slices.Index(v.names, name); i >= 0 {
+	if i := v.find(name); i >= 0 {
 		return v.items[i]
 	}
 	return nil
+}
+
+// find is where a member stands, or -1.
+func (v *value) find(name string) int {
+	if v.place == nil {
+		return slices.Index(v.names, name)
+	}
+	if i, ok := v.place[name]; ok {
+		return i
+	}
+	return -1
 }
 
 // is reports whether v is that boolean.
@@ -95,7 +107,6 @@ func read(d *json.Decoder, depth int) (*value, error) {
 
 // fill reads what is inside an object or array, its end included.
 func (v *value) fill(d *json.Decoder, depth int) error {
-	var place map[string]int // of members, once there are many
 	for d.More() {
 		name := ""
 		if v.kind == '{' {
@@ -113,22 +124,17 @@ func (v *value) fill(d *json.Decoder, depth int) error {
 			v.items = append(v.items, item)
 			continue
 		}
-		i, again := place[name]
-		if place == nil {
-			i = slices.Index(v.names, name)
-			again = i >= 0
-		}
-		if again {
+		if i := v.find(name); i >= 0 {
 			v.items[i] = item
 			continue
 		}
 		v.names, v.items = append(v.names, name), append(v.items, item)
-		if place != nil {
-			place[name] = len(v.names) - 1
+		if v.place != nil {
+			v.place[name] = len(v.names) - 1
 		} else if len(v.names) == 32 {
-			place = make(map[string]int, 64)
+			v.place = make(map[string]int, 64)
 			for i, n := range v.names {
-				place[n] = i
+				v.place[n] = i
 			}
 		}
 	}

@@ -73,8 +73,14 @@ export async function bench(release: Release, answers: Answers = {}, more: Bench
   })
   cleanups.push(() => host.close())
   const session = await host.session.create({ directory })
-  await until("the plugin is connected", () => daemon.received.some(({ method }) => method === "bridge/hello"))
+  await connected(daemon, 1)
   return { host, daemon, session, directory, probe: () => probe }
+}
+
+/** Waits until so many instances have said hello and have read the answer. */
+export async function connected(daemon: Double, instances: number): Promise<void> {
+  await until("the plugin says hello", () => daemon.sent("bridge/hello").length >= instances)
+  await daemon.peers.at(-1)!.request("session/resolve", { session: "ses_nobody" })
 }
 
 /** One test for each release. */
@@ -103,7 +109,7 @@ export function catalogue(text: string, more: object = {}) {
 
 /** Waits for a condition. */
 export async function until(what: string, condition: () => unknown): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !condition(); await pause(2)) {
+  for (const deadline = Date.now() + 20_000; !(await condition()); await pause(2)) {
     assert.ok(Date.now() < deadline, `never: ${what}`)
   }
 }

@@ -14,6 +14,7 @@ import {
   afterwards,
   bench,
   called,
+  connected,
   done,
   eachRelease,
   freshDirectory,
@@ -31,7 +32,7 @@ async function withDialogs(release: Release, answers = {}, more: BenchOptions = 
   const { url, password } = made.host.http!
   const options = { bin: made.daemon.bin, url, password }
   await (await made.host.location()).configure([{ module: () => ({ default: plugin }), options }])
-  await until("the new instance is connected", () => made.daemon.sent("bridge/hello").length === 2)
+  await connected(made.daemon, 2)
   return made
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { markTable } from "../src/marks.ts"
-import { afterwards, bench, eachRelease, until } from "./bench.ts"
+import { afterwards, bench, connected, eachRelease, until } from "./bench.ts"
 import type { Context } from "./host/index.ts"
 
 const who = "printenv TENON_SESSION_ID TENON_TICKET"
@@ -115,7 +115,7 @@ eachRelease(
     const { bin } = daemon
     const plugin = { module: () => import("../src/index.ts"), options: { bin } }
     await location.configure([plugin, spoiler((event) => (event.input = { command: who }))])
-    await until("the new instance is connected", () => daemon.sent("bridge/hello").length === 2)
+    await connected(daemon, 2)
     const result = await host.call(session, "shell", { command: who })
     assert.equal(result.text.trim(), "agents:1\nt.agents:1")
     const attach = daemon.sent("session/attach").find((each) => each.session === "agents:1")
@@ -132,7 +132,7 @@ eachRelease("a call that another plugin refuses leaves nothing behind", async (r
     throw new Error("not today")
   })
   await (await host.location()).configure([plugin, refuse])
-  await until("the new instance is connected", () => daemon.sent("bridge/hello").length === 2)
+  await connected(daemon, 2)
   assert.equal((await host.call(session, "shell", { command: who })).status, "error")
   assert.equal((await host.shell.user(session, who)).output.trim(), "dir:1\nd.ticket")
 })

@@ -1,6 +1,7 @@
 /** Which plugins a configuration means, and what their modules export. */
 
 import { existsSync, readdirSync, statSync } from "node:fs"
+import { createRequire } from "node:module"
 import { basename, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { entryOfDirectory, entryOfPackage } from "./entry.ts"
@@ -138,6 +139,8 @@ export class Loader {
 
 /** Evaluates a module again, with fresh state. What it imports in turn is shared within the process. */
 export function importFresh(file: string): Promise<object> {
+  // Without a package.json that says otherwise, Node's loader keeps a module as CommonJS, whatever the query.
+  delete createRequire(import.meta.url).cache[file]
   return import(`${pathToFileURL(file).href}?evaluation=${++evaluation}`)
 }
 

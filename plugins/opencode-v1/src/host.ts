@@ -37,7 +37,9 @@ export interface Client {
     log?(request: { body: { service: string; level: string; message: string } }): Promise<unknown>
   }
   tui: {
-    showToast(request: { body: { title?: string; message: string; variant: string } }): Promise<unknown>
+    showToast(request: {
+      body: { title?: string; message: string; variant: string; duration?: number }
+    }): Promise<unknown>
   }
   postSessionIdPermissionsPermissionId(request: {
     path: { id: string; permissionID: string }

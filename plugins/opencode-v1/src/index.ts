@@ -21,6 +21,7 @@ import type { HostSession, Hooks, PluginInput } from "./host.ts"
 import { instruct } from "./instructions.ts"
 import { outcomes } from "./outcome.ts"
 import { permissionTable } from "./permission.ts"
+import { questionDesk } from "./question.ts"
 import { factsOf, sourceOf } from "./session.ts"
 import { shellEnvironment } from "./shell.ts"
 import { toolsOf } from "./tools.ts"
@@ -36,6 +37,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
   const bridge = (): Bridge => link
   const sessions = sessionTable(sourceOf(client), bridge, process.env)
   const permissions = permissionTable(client, bridge)
+  const questions = questionDesk(client, permissions, options.interactive)
   const outcome = outcomes(bridge)
   const instructions = instructionsFor(bridge, sessions)
 
@@ -57,6 +59,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
     handlers: {
       "session/resolve": ({ session }) => sessions.resolve(session),
       "permission/ask": (params) => permissions.ask(params),
+      "elicitation/ask": (params) => questions.ask(params),
       "permission/withdraw": ({ id }) => (permissions.withdraw(id), {}),
       "notice/show": async ({ level, message }) => {
         await client.tui.showToast({ body: { title: "tenon", message, variant: level } })

@@ -5,7 +5,7 @@
  */
 
 import { aborted, type Bridge } from "@tenon/bridge"
-import type { Ask, AskReply } from "@tenon/proto"
+import type { Ask, AskReply, Question as ServerQuestion } from "@tenon/proto"
 import type { Client, HostEvent, ToolContext } from "./host.ts"
 
 /** One tool call of the host while it runs. */
@@ -24,6 +24,11 @@ export interface Permissions {
   own(call: Call, id: string, metadata: Record<string, unknown>): Promise<void>
   /** Answers permission/ask. */
   ask(params: Ask): Promise<AskReply>
+  /**
+   * Asks yes or no about what a server asks, under the key `<server>_elicitation`. A yes is a
+   * person's: where a rule allows the key nobody was asked, and that is no answer.
+   */
+  consent(params: ServerQuestion, metadata: Record<string, unknown>): Promise<"yes" | "no" | { unavailable: string }>
   /** Answers permission/withdraw; a question that is over already is left alone. */
   withdraw(id: string): void
   onEvent(event: HostEvent): void
@@ -50,18 +55,29 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
     client.postSessionIdPermissionsPermissionId({ path, body: { response: question.over } }).catch(() => {}) // answered meanwhile
   }
 
-  /** Resolves when allowed; rejects with the host's error, or with an Error when withdrawn or aborted. */
-  const put = async (call: Call, id: string, permission: string, metadata: Record<string, unknown>) => {
+  /**
+   * Resolves when allowed, with whether somebody was asked; rejects with the host's error, or with an
+   * Error when withdrawn or aborted. `always` is what the host's "always" opens from then on.
+   */
+  const put = async (
+    call: Call,
+    id: string,
+    permission: string,
+    metadata: Record<string, unknown>,
+    always: string[] = ["*"],
+  ): Promise<{ shown: boolean }> => {
     const { ctx } = call
     if (ctx.abort.aborted) throw new Error("aborted")
     const stopped = aborted(ctx.abort)
+    let put: Question | undefined
     const withdrawn = new Promise<never>((_, reject) => {
-      questions.set(id, { sessionID: ctx.sessionID, withdraw: () => reject(new Error("withdrawn")) })
+      put = { sessionID: ctx.sessionID, withdraw: () => reject(new Error("withdrawn")) }
+      questions.set(id, put)
     })
     const asked = ctx.ask({
       permission,
       patterns: ["*"],
-      always: ["*"],
+      always,
       // Round trip: an undefined inside would break GET /permission for every client.
       metadata: JSON.parse(JSON.stringify({ ...metadata, tenon: id })),
     })
@@ -70,6 +86,7 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
     try {
       await Promise.race([asked, stopped.promise, withdrawn])
       if (ctx.abort.aborted) throw new Error("aborted")
+      return { shown: put?.request !== undefined }
     } catch (error) {
       const question = questions.get(id)
       if (question && !isRefusal(error) && !question.over) {
@@ -93,7 +110,9 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
     leave(call) {
       calls.delete(keyOf(call.ctx.sessionID, call.ctx.callID))
     },
-    own: (call, id, metadata) => put(call, `own:${call.ctx.callID ?? call.ctx.messageID}`, id, metadata),
+    async own(call, id, metadata) {
+      await put(call, `own:${call.ctx.callID ?? call.ctx.messageID}`, id, metadata)
+    },
     async ask(params) {
       const call = calls.get(keyOf(params.origin.session, params.origin.call))
       if (!call) return { reply: "unavailable" }
@@ -104,6 +123,18 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
         if (!isRefusal(error)) return { reply: "unavailable" }
         call.refusal = error
         return replyOf(error)
+      }
+    },
+    async consent(params, metadata) {
+      const call = calls.get(keyOf(params.origin.session, params.origin.call))
+      if (!call) return { unavailable: "no tool call is going on in which opencode could ask" }
+      const key = `${params.server}_elicitation`.replace(/[^A-Za-z0-9_-]/g, "_")
+      const about = { server: params.server, tool: params.tool, ...metadata }
+      try {
+        const { shown } = await put(call, params.id, key, about, [])
+        return shown ? "yes" : { unavailable: `opencode's rules allow ${key} without asking anybody` }
+      } catch (error) {
+        return isRefusal(error) ? "no" : { unavailable: "the question was taken back" }
       }
     },
     withdraw(id) {

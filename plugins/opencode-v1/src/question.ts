@@ -1,0 +1,69 @@
+/**
+ * Puts what a server asks in the middle of a call to opencode v1's user. The
+ * host has no forms: what it offers is yes or no, so a page to visit and a form
+ * without fields can be asked about and nothing else can.
+ */
+
+import type { Answer, Question } from "@tenon/proto"
+import type { Client } from "./host.ts"
+import type { Permissions } from "./permission.ts"
+
+/** The questions of servers in one directory's plugin. */
+export interface Questions {
+  /** Answers elicitation/ask. Never hangs: a question is put, or it is unavailable at once. */
+  ask(params: Question): Promise<Answer>
+}
+
+/** How long the words of a question stay on the screen, in milliseconds; the dialog beside them has none. */
+const toastTime = 60_000
+/** Most characters of a server's words there, and of an address, which has to be seen whole. */
+const mostWords = 300
+const mostAddress = 500
+
+/** What is understood of an elicitation's params. */
+interface Elicitation {
+  mode?: unknown
+  message?: unknown
+  url?: unknown
+  requestedSchema?: { properties?: unknown }
+}
+
+/** Makes the desk. `interactive`: somebody sees this host's dialogs. */
+export function questionDesk(client: Client, permissions: Permissions, interactive: boolean): Questions {
+  return {
+    async ask(params) {
+      if (params.kind !== "elicitation") return { unavailable: "opencode v1 gives a plugin no model" }
+      if (!interactive) return { unavailable: "nobody watches this opencode" }
+      const asked = params.params as Elicitation
+      const url = asked.mode === "url" && typeof asked.url === "string" ? asked.url : undefined
+      if (!url && hasFields(asked)) return { unavailable: "opencode v1 has no forms" }
+      if (url && url.length > mostAddress) return { unavailable: "the address is too long to be shown by opencode v1" }
+      // The dialog of an unknown key shows the key alone, so the words stand beside it.
+      const message = words(params.server, String(asked.message ?? ""), url)
+      await client.tui
+        .showToast({ body: { title: "tenon", message, variant: "info", duration: toastTime } })
+        .catch(() => {})
+      const said = await permissions.consent(params, { message, ...(url ? { url } : {}) })
+      switch (said) {
+        case "yes":
+          return { result: url ? { action: "accept" } : { action: "accept", content: {} } }
+        case "no":
+          return { result: { action: "decline" } }
+        default:
+          return { unavailable: said.unavailable }
+      }
+    },
+  }
+}
+
+function hasFields(asked: Elicitation): boolean {
+  const properties = asked.requestedSchema?.properties
+  return typeof properties === "object" && properties !== null && Object.keys(properties).length > 0
+}
+
+/** A server's words for a toast: who asks, then what, without what could move a cursor. */
+function words(server: string, message: string, url: string | undefined): string {
+  const asked = `${server} asks: ${message}`.slice(0, mostWords)
+  const how = url ? `(visit ${url} yourself; "allow" says that you will)` : '("allow" says yes)'
+  return `${asked} ${how}`.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ")
+}

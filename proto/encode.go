@@ -74,6 +74,13 @@ func (s Status) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON writes absent lists as empty arrays.
+func (s Sandbox) MarshalJSON() ([]byte, error) {
+	type plain Sandbox
+	s.Modes = list(s.Modes)
+	return Marshal(plain(s))
+}
+
+// MarshalJSON writes absent lists as empty arrays.
 func (r RuleList) MarshalJSON() ([]byte, error) {
 	type plain RuleList
 	r.Rules = list(r.Rules)

@@ -29,7 +29,7 @@ var goTypes = func() map[string]reflect.Type {
 		Resolved{}, Ask{}, AskReply{}, Question{}, Answer{}, AskShown{}, Withdraw{}, Notice{}, CancelRequest{},
 		Health{}, ExecRequest{}, CallRequest{}, Server{}, Instance{}, Tool{}, Session{}, Lease{}, Run{}, RunOptions{}, Approval{},
 		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, SessionStatus{}, Status{}, Bridge{},
-		Engine{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
+		Engine{}, Sandbox{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
 		TrustResult{}, Preset{}, Presets{}, PresetSwitch{}, PresetUse{}, PresetUsed{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
 		RunResult{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{},
 		Problem{}, Frame{}, CallEvent{}, Progress{},

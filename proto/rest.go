@@ -46,6 +46,7 @@ type ExecRequest struct {
 	MaxToolCalls   int             `json:"maxToolCalls,omitempty"`
 	MemoryBytes    int64           `json:"memoryBytes,omitempty"`
 	Name           string          `json:"name,omitempty"`      // file name for messages
+	Sandbox        string          `json:"sandbox,omitempty"`   // confined, read-only, workspace-write, full; absent: permissions.sandbox
 	Typecheck      string          `json:"typecheck,omitempty"` // off, warn, strict; absent: the setting
 	Where          string          `json:"where,omitempty"`     // auto, local, remote: see HeaderAttach; absent: remote
 }
@@ -159,6 +160,7 @@ type Run struct {
 
 // RunOptions is how a run was executed, as its request and the settings had it.
 type RunOptions struct {
+	Sandbox   string `json:"sandbox,omitempty"`   // the mode that the program was held to
 	Typecheck string `json:"typecheck,omitempty"` // off, warn, strict
 	Where     string `json:"where,omitempty"`     // local: beside its caller; remote: in the daemon
 }
@@ -273,6 +275,7 @@ type Status struct {
 	Approvals int       `json:"approvals"`
 	Bridges   []Bridge  `json:"bridges"`
 	Engines   []Engine  `json:"engines"`
+	Sandbox   *Sandbox  `json:"sandbox,omitempty"` // what processes can be held to here
 	RSSBytes  int64     `json:"rssBytes"`
 }
 
@@ -293,6 +296,14 @@ type Engine struct {
 	Path      string `json:"path,omitempty"`
 	Available bool   `json:"available"`
 	Reason    string `json:"reason,omitempty"`
+}
+
+// Sandbox is what a process can be held to on this machine.
+type Sandbox struct {
+	Modes    []string `json:"modes"`            // that can be enforced, strictest first
+	Landlock int      `json:"landlock"`         // version of the kernel's; 0: none
+	Reason   string   `json:"reason,omitempty"` // why the others cannot
+	Gaps     []string `json:"gaps,omitempty"`   // what strict modes leave open on this kernel
 }
 
 // Event is one frame of GET /v1/events.

@@ -32,6 +32,8 @@ export interface ExecRequest {
   memoryBytes?: number
   /** file name for messages */
   name?: string
+  /** absent: permissions.sandbox */
+  sandbox?: "confined" | "read-only" | "workspace-write" | "full"
   /** absent: the setting */
   typecheck?: "off" | "warn" | "strict"
   /** see HeaderAttach; absent: remote */
@@ -155,6 +157,8 @@ export interface Run {
 
 /** RunOptions is how a run was executed, as its request and the settings had it. */
 export interface RunOptions {
+  /** the mode that the program was held to */
+  sandbox?: "confined" | "read-only" | "workspace-write" | "full"
   typecheck?: "off" | "warn" | "strict"
   /** local: beside its caller; remote: in the daemon */
   where?: "local" | "remote"
@@ -284,6 +288,8 @@ export interface Status {
   approvals: number
   bridges: Bridge[]
   engines: Engine[]
+  /** what processes can be held to here */
+  sandbox?: Sandbox
   rssBytes: number
 }
 
@@ -304,6 +310,18 @@ export interface Engine {
   path?: string
   available: boolean
   reason?: string
+}
+
+/** Sandbox is what a process can be held to on this machine. */
+export interface Sandbox {
+  /** that can be enforced, strictest first */
+  modes: string[]
+  /** version of the kernel's; 0: none */
+  landlock: number
+  /** why the others cannot */
+  reason?: string
+  /** what strict modes leave open on this kernel */
+  gaps?: string[]
 }
 
 /** Event is one frame of GET /v1/events. */

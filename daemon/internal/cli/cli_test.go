@@ -264,7 +264,7 @@ func TestInitWritesAFileThatItsOwnReaderTakes(t *testing.T) {
 func TestVersionNamesTheEngine(t *testing.T) {
 	got := tenon(t, "", "version", "--json")
 	var doc struct{ Engines []proto.Engine }
-	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || len(doc.Engines) != 1 {
+	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || len(doc.Engines) != 4 {
 		t.Fatalf("%v: %s", err, got.out)
 	}
 	if e := doc.Engines[0]; e.Name != "embedded" || !e.Available || !strings.HasPrefix(e.Version, "QuickJS-NG ") {

@@ -244,6 +244,7 @@ func (d *doctor) engines(s proto.Status) {
 		}
 		d.say("note", "engine", "only programs that ask for it need it", "%s is not available: %s", e.Name, e.Reason)
 	}
+	d.sandboxes(s.Sandbox)
 }
 
 // plugins compares what is connected with the daemon's build.

@@ -23,6 +23,7 @@ type execOptions struct {
 	file        string // path, or - for standard input
 	args        []string
 	engine      string
+	sandbox     string
 	cwd         string
 	timeout     time.Duration
 	timeoutSet  bool
@@ -62,7 +63,8 @@ func (a *app) execCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.code, "eval", "e", "", "`code` to run")
-	f.StringVar(&o.engine, "engine", "", "what executes the program; default: script.engine")
+	f.StringVar(&o.engine, "engine", "", "embedded, deno, bun or node; default: script.engine")
+	f.StringVar(&o.sandbox, "sandbox", "", "read-only, workspace-write or full: what an engine that is a process may do; default: permissions.sandbox, which is also the most")
 	f.StringVar(&o.cwd, "cwd", "", "`directory` the program acts in; default: this one")
 	f.DurationVar(&o.timeout, "timeout", 0, "limit of the run, waiting for a human not counted; 0: none")
 	f.DurationVar(&o.callTimeout, "call-timeout", 0, "limit of each call; default: the tool's")
@@ -114,7 +116,7 @@ func execRun(ctx context.Context, o *execOptions) error {
 // request reads code, input and limits.
 func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 	req := proto.ExecRequest{
-		Args: o.args, Engine: o.engine, Cwd: o.app.abs(o.cwd),
+		Args: o.args, Engine: o.engine, Sandbox: o.sandbox, Cwd: o.app.abs(o.cwd),
 		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls, Typecheck: o.typecheck,
 	}
 	if o.timeoutSet {

@@ -11,6 +11,7 @@ import (
 	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine/embedded"
+	"tenon/daemon/internal/engine/process"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
 	"tenon/proto"
@@ -84,6 +85,9 @@ func (a *app) askDaemon(ctx context.Context, c *client.Client) (*daemonVersion, 
 		return &daemonVersion{Build: h.Build, Protocol: h.Protocol, PID: h.PID}, status.Engines
 	}
 	engines := []proto.Engine{embedded.Info()}
+	for _, name := range process.Names() {
+		engines = append(engines, process.Info(ctx, name, a.env["PATH"], ""))
+	}
 	var e *fault.Error
 	if errors.As(err, &e) && e.Kind == fault.DaemonUnavailable {
 		return nil, engines

@@ -214,6 +214,11 @@ func (b *builder) restrict(l *layer, m map[string]any, what string) {
 			}
 		}
 	}
+	if n := l.doc.get("script").get("runtimes"); n != nil && !owner { // a program of somebody else's choice
+		script, _ := m["script"].(map[string]any)
+		delete(script, "runtimes")
+		b.notes = append(b.notes, Note{File: l.source.file, Line: n.at.line, Column: n.at.column, Message: "script.runtimes is ignored: " + what + " cannot set it, only the user's own file"})
+	}
 	for _, r := range l.rules {
 		if r.Action == "allow" && !owner {
 			b.notes = append(b.notes, Note{File: l.source.file, Line: r.Origin.Line, Message: "rule " + r.Pattern + " is ignored: " + what + " may only tighten permissions"})

@@ -63,9 +63,9 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 // hardly any server starts.
 func (v *View) baseFor(env Env) Env {
 	if len(env) == 0 {
-		return baseOf(v.fallback)
+		return BaseOf(v.fallback)
 	}
-	out := baseOf(env)
+	out := BaseOf(env)
 	for _, name := range []string{"PATH", "HOME"} {
 		if value, ok := v.fallback[name]; ok && out[name] == "" {
 			out[name] = value

@@ -43,9 +43,10 @@ func neverPassed(name string) bool {
 }
 
 // BaseEnv picks the allow-listed variables out of KEY=value lines.
-func BaseEnv(environ []string) Env { return baseOf(EnvFrom(environ)) }
+func BaseEnv(environ []string) Env { return BaseOf(EnvFrom(environ)) }
 
-func baseOf(env Env) Env {
+// BaseOf picks the allow-listed variables out of env.
+func BaseOf(env Env) Env {
 	out := Env{}
 	for name, value := range env {
 		if inBase(name) && !neverPassed(name) {
@@ -59,7 +60,7 @@ func baseOf(env Env) Env {
 // what a client sends to the daemon.
 func Pick(environ []string, names []string) Env {
 	all := EnvFrom(environ)
-	out := baseOf(all)
+	out := BaseOf(all)
 	for _, name := range names {
 		if value, ok := all[name]; ok && !neverPassed(name) {
 			out[name] = value

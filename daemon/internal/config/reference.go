@@ -99,6 +99,7 @@ var reference = []Key{
 	{Path: "permissions.rules", Type: TypeMap, Doc: "Patterns over SERVER_TOOL (* and ?) with allow, ask or deny; the longest pattern wins, the stricter on a tie.", Reload: AtNextCall, Place: TightenOnly},
 	{Path: "script", Type: TypeSection, Doc: "Defaults of runs.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "script.engine", Type: TypeString, Default: "embedded", Values: []string{"embedded", "deno", "bun", "node", "auto"}, Doc: "What executes programs.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "script.runtimes", Type: TypeMap, Doc: "Programs of the engines deno, bun and node, by these names, in place of a search in PATH.", Reload: AtNextRun, Place: UserOnly},
 	{Path: "script.timeout", Type: TypeDuration, Default: "120s", Doc: "Limit of a run, human time not counted; 0: none.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "script.cpu", Type: TypeDuration, Default: "60s", Doc: "Computing time of a run.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "script.memory", Type: TypeSize, Default: "64MiB", Doc: "Memory of a run.", Reload: AtNextRun, Place: Everywhere},

@@ -17,6 +17,7 @@ import (
 type settings struct {
 	Script struct {
 		Engine         string
+		Runtimes       map[string]string
 		Timeout        time.Duration
 		CPU            time.Duration
 		Memory         size
@@ -100,7 +101,7 @@ func settingsOf(doc *node) map[string]any {
 
 func (s *settings) script() Script {
 	return Script{
-		Engine: s.Script.Engine, Timeout: s.Script.Timeout, CPU: s.Script.CPU,
+		Engine: s.Script.Engine, Runtimes: s.Script.Runtimes, Timeout: s.Script.Timeout, CPU: s.Script.CPU,
 		Memory: int64(s.Script.Memory), MaxToolCalls: s.Script.MaxToolCalls,
 		Concurrency: s.Script.Concurrency, Typecheck: s.Script.Typecheck,
 		MaxOutputBytes: int64(s.Script.MaxOutputBytes),

@@ -93,7 +93,8 @@ type Rule struct {
 // Script holds the defaults of runs.
 type Script struct {
 	Engine         string
-	Timeout        time.Duration // 0: none
+	Runtimes       map[string]string // programs of engines, from the user's file only
+	Timeout        time.Duration     // 0: none
 	CPU            time.Duration
 	Memory         int64
 	MaxToolCalls   int

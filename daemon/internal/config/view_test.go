@@ -24,7 +24,7 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", *s, want)
 	}
 	wantScript := Script{Engine: "embedded", Timeout: 2 * time.Minute, CPU: time.Minute, Memory: 64 << 20, MaxToolCalls: 1000, Concurrency: 16, Typecheck: "off", MaxOutputBytes: 64 << 10}
-	if v.Script != wantScript {
+	if !reflect.DeepEqual(v.Script, wantScript) {
 		t.Errorf("script: got %+v", v.Script)
 	}
 	wantDaemon := Daemon{IdleExit: 10 * time.Minute, SessionIdle: 30 * time.Minute, SessionGrace: time.Minute, TicketTTL: 24 * time.Hour, HistoryRetention: 30 * 24 * time.Hour, MaxStarting: 4}
@@ -251,7 +251,7 @@ func TestAConfigFlagStandsInForTheUsersFileAndOnlyTightens(t *testing.T) {
 func TestDefaultsNeedNoFile(t *testing.T) {
 	w := newWorld(t)
 	d, v := Defaults(), w.view()
-	if d.Daemon != v.Daemon || d.Script != v.Script || !reflect.DeepEqual(d.Permissions, v.Permissions) {
+	if d.Daemon != v.Daemon || !reflect.DeepEqual(d.Script, v.Script) || !reflect.DeepEqual(d.Permissions, v.Permissions) {
 		t.Errorf("got %+v\nwant %+v", d, v)
 	}
 }

@@ -41,6 +41,7 @@ type Program struct {
 	Sandbox   string            // read-only, workspace-write or full; empty: workspace-write
 	Cwd       string            // where the process stands; absolute
 	Workspace string            // what workspace-write may write to; empty: Cwd
+	Runtime   string            // the engine's program, absolute; empty: it is searched in Env's PATH
 	Env       map[string]string // its variables, beside the few that the engine sets itself
 }
 

@@ -38,7 +38,11 @@ func (r *Run) typecheck() string {
 
 // options are how the run is executed, for its row.
 func (r *Run) options() proto.RunOptions {
-	return proto.RunOptions{Typecheck: r.typecheck()}
+	out := proto.RunOptions{Typecheck: r.typecheck()}
+	if mode, failure := r.sandbox(); failure == nil && r.engine != "call" {
+		out.Sandbox = string(mode)
+	}
+	return out
 }
 
 // check holds the program against the types of the tools in view, before

@@ -106,6 +106,14 @@ func (c *clocks) park() {
 	}
 }
 
+// computed says how much processor time the program took, as the engine measured
+// it: a process of its own computes without holding a token.
+func (c *clocks) computed(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compute.total = max(c.compute.total, d)
+}
+
 // note starts or stops one of the clocks. The limit stands still while a human
 // is being asked.
 func (c *clocks) note(kind string, begin bool) {

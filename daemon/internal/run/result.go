@@ -43,8 +43,8 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 	if d := o.Dropped; d != (engine.Dropped{}) {
 		res.Truncated = true
 		res.Warnings = append(res.Warnings, proto.Warning{Kind: "OutputDropped", Message: fmt.Sprintf(
-			"more was produced than is kept at all: %d log records, %d bytes of logs, %d of emits and %d of the value are gone",
-			d.LogRecords, d.LogBytes, d.EmitBytes, d.ValueBytes)})
+			"more was produced than is kept at all: %d log records, %d bytes of logs, %d of emits, %d of the value and %d of stdout and stderr are gone",
+			d.LogRecords, d.LogBytes, d.EmitBytes, d.ValueBytes, d.OutputBytes)})
 	}
 	status := "ok"
 	if o.Err != nil {

@@ -245,13 +245,18 @@ func (r *Run) program() *engine.Outcome {
 	if failure := r.check(e, request, namespaces); failure != nil {
 		return &engine.Outcome{Err: failure}
 	}
-	o := e.Run(r.ctx, engine.Program{
+	p := engine.Program{
 		Source: r.spec.Exec.Code, Name: r.spec.Exec.Name, Args: r.spec.Exec.Args, Input: r.spec.Exec.Input,
 		Namespaces: namespaces,
 		Session:    engine.SessionInfo{ID: r.spec.Session.ID, Cwd: r.cwd(), RunID: r.ID},
 		Limits:     r.limits.engine,
 		Clock:      r.clocks,
-	}, &host{r: r, request: request})
+	}
+	if failure := r.place(&p); failure != nil {
+		return &engine.Outcome{Err: failure}
+	}
+	o := e.Run(r.ctx, p, &host{r: r, request: request})
+	r.clocks.computed(o.CPU)
 	hintName(o.Err, namespaces)
 	return o
 }

@@ -186,12 +186,16 @@ func (d *daemon) shutdown() {
 	if err := d.bridge.Close(ctx, "the daemon is stopping"); err != nil {
 		d.log.Warn("bridges did not close", "err", err)
 	}
+	if err := d.mcp.Close(ctx); err != nil {
+		d.log.Warn("MCP connections did not close", "err", err)
+	}
 	d.shutdownListeners(ctx)
 	d.close(ctx)
 }
 
 // close ends what open opened.
 func (d *daemon) close(ctx context.Context) {
+	_ = d.mcp.Close(ctx) // once more where nothing was served
 	if err := d.runs.Close(ctx, fault.New(fault.Cancelled, "the daemon is stopping")); err != nil {
 		d.log.Warn("runs did not all end", "err", err)
 	}
@@ -293,9 +297,10 @@ func (l life) Status(ctx context.Context, c *peer.Caller) (*proto.Status, error)
 	s := &proto.Status{
 		Health: l.Health(), Socket: d.o.Paths.Socket, Sessions: len(d.sessions.List()), Instances: len(d.pool.Instances()),
 		Runs: d.live(), Approvals: len(d.consent.List()), Bridges: d.bridge.Bridges(),
-		Engines: d.engines(), RSSBytes: residentBytes(),
+		Sandbox: d.sandboxes(), RSSBytes: residentBytes(),
 	}
 	view, err := d.view(c, "")
+	s.Engines = d.engines(ctx, view, c.Env)
 	if err != nil {
 		s.Problems = append(s.Problems, fault.From(err).Problem())
 		return s, nil

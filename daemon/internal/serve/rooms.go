@@ -15,12 +15,12 @@ import (
 	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/consent"
-	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/lease"
 	"tenon/daemon/internal/local"
+	"tenon/daemon/internal/mcpserver"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/policy"
 	"tenon/daemon/internal/pool"
@@ -47,9 +47,10 @@ type daemon struct {
 	consent  *consent.Router
 	history  *history.Store
 	calls    *call.Path
-	engine   engine.Engine
+	engine   *embedded.Engine
 	runs     *run.Manager
 	bridge   *bridge.Server
+	mcp      *mcpserver.Server
 	api      *api.Server
 	gate     *api.Gate
 	hub      *api.Hub
@@ -121,10 +122,11 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 		Socket: o.Paths.Socket, Log: log,
 	})
 	d.followPool()
+	d.openMCP()
 	d.api = api.New(api.Options{
 		Services: api.Services{
 			Callers: d.peers, Life: life{d}, Servers: servers{d}, Sessions: sessions{d}, Leases: leases{d},
-			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Events: d.hub, Bridge: d.bridge,
+			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Events: d.hub, Bridge: d.bridge, MCP: d.mcp,
 		},
 		Gate: d.gate, Log: log,
 	})

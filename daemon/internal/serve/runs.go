@@ -11,8 +11,6 @@ import (
 
 	"tenon/daemon/internal/api"
 	"tenon/daemon/internal/config"
-	"tenon/daemon/internal/engine"
-	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/run"
@@ -24,7 +22,7 @@ import (
 // openRuns makes the room of runs with its engines.
 func (d *daemon) openRuns() {
 	d.runs = run.New(run.Options{
-		Path: d.calls, Engines: map[string]engine.Engine{d.engine.Name(): d.engine}, Unavailable: unavailable,
+		Path: d.calls, Engines: d.openEngines(d.engine.Compiler()),
 		Checker: typecheck.New(typecheck.Options{
 			Record: d.record, Dir: filepath.Join(d.o.Paths.Runtime, "checks"), Executable: d.o.Executable,
 			Env: config.EnvFrom(d.o.Environ), Log: d.log,
@@ -35,14 +33,6 @@ func (d *daemon) openRuns() {
 			d.hub.Publish("run", r)
 		},
 	})
-}
-
-// unavailable are engines that are known by name and cannot run here.
-var unavailable = map[string]string{}
-
-// engines lists the ways to execute a program on this machine.
-func (d *daemon) engines() []proto.Engine {
-	return []proto.Engine{embedded.Info()}
 }
 
 // live is the number of runs and lone calls that go on.

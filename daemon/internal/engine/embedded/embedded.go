@@ -80,6 +80,9 @@ func (e *Engine) Close() error {
 	}
 }
 
+// Compiler is what compiles; it ends with the engine.
+func (e *Engine) Compiler() *script.Compiler { return e.compiler }
+
 // Compile compiles source as Run will, which then finds it compiled.
 func (e *Engine) Compile(ctx context.Context, source string) (*script.Program, error) {
 	return e.compiler.Compile(ctx, source, script.QuickJS)

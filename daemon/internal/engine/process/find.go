@@ -166,10 +166,9 @@ func firstLine(s string) string {
 	return line
 }
 
-// Info is how a runtime is listed. paths are the user's own choices by name; see
-// Options.Binary.
-func Info(ctx context.Context, name, path string, paths map[string]string) proto.Engine {
-	rt, err := Find(ctx, name, path, paths[name])
+// Info is how a runtime is listed; see Find for path and binary.
+func Info(ctx context.Context, name, path, binary string) proto.Engine {
+	rt, err := Find(ctx, name, path, binary)
 	out := proto.Engine{Name: name, Version: rt.Version, Path: rt.Path, Available: err == nil}
 	if err != nil {
 		out.Reason = err.Error()

@@ -52,9 +52,6 @@ type Options struct {
 	Dir string
 	// Path is searched when the program's own environment has no PATH.
 	Path string
-	// Binary, when it is not nil, names the runtime's program instead of a search;
-	// it may give "". It is asked before each run, so that a setting counts at once.
-	Binary func() string
 	// Hidden are what no strict mode may reach: tickets, sockets, state.
 	Hidden []string
 	// Support is what the machine can enforce; nil: sandbox.Probe.
@@ -140,7 +137,7 @@ func (e *Engine) RunJob(ctx context.Context, j Job, h engine.Host) *engine.Outco
 	if err != nil {
 		return fail(err)
 	}
-	rt, err := e.find(ctx, p.Env)
+	rt, err := e.find(ctx, *p)
 	if err != nil {
 		return fail(err)
 	}
@@ -184,16 +181,12 @@ func (e *Engine) mode(text string) (sandbox.Mode, error) {
 	return mode, nil
 }
 
-func (e *Engine) find(ctx context.Context, env map[string]string) (Runtime, error) {
-	path := env["PATH"]
+func (e *Engine) find(ctx context.Context, p engine.Program) (Runtime, error) {
+	path := p.Env["PATH"]
 	if path == "" {
 		path = e.o.Path
 	}
-	binary := ""
-	if e.o.Binary != nil {
-		binary = e.o.Binary()
-	}
-	return Find(ctx, e.o.Name, path, binary)
+	return Find(ctx, e.o.Name, path, p.Runtime)
 }
 
 // ownModules adds to a refused import what a process can do instead.

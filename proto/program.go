@@ -14,6 +14,9 @@ const (
 	MethodProgramStop = "program/stop"
 )
 
+// UpgradeAttached is the protocol to which GET /v1/exec/attached upgrades.
+const UpgradeAttached = "tenon-attached"
+
 // AttachedProgram is a program to execute beside its caller: the parameters of
 // program/run.
 type AttachedProgram struct {
@@ -28,6 +31,7 @@ type AttachedProgram struct {
 	Sandbox    string          `json:"sandbox"` // read-only, workspace-write or full
 	Cwd        string          `json:"cwd"`
 	Workspace  string          `json:"workspace"` // what workspace-write may write to; empty: cwd
+	Runtime    string          `json:"runtime"`   // the engine's program; empty: searched for in the caller's PATH
 }
 
 // ProgramScript is a compiled program with the way back to its source.

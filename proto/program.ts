@@ -23,6 +23,8 @@ export interface AttachedProgram {
   cwd: string
   /** what workspace-write may write to; empty: cwd */
   workspace: string
+  /** the engine's program; empty: searched for in the caller's PATH */
+  runtime: string
 }
 
 /** ProgramScript is a compiled program with the way back to its source. */

@@ -51,24 +51,25 @@ func (c *Client) MCP(ctx context.Context, m MCPMode) (*MCPConn, error) {
 	if err := c.setup(); err != nil {
 		return nil, err
 	}
-	conn, err := c.upgrade(ctx, m.path())
+	conn, err := c.upgrade(ctx, m.path(), proto.UpgradeMCP)
 	if !c.mayStart(err) {
 		return conn, err
 	}
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	return c.upgrade(ctx, m.path())
+	return c.upgrade(ctx, m.path(), proto.UpgradeMCP)
 }
 
-func (c *Client) upgrade(ctx context.Context, path string) (*MCPConn, error) {
+// upgrade turns a new connection over to another protocol.
+func (c *Client) upgrade(ctx context.Context, path, protocol string) (*MCPConn, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.host()+path, nil)
 	if err != nil {
 		return nil, fault.New(fault.UsageError, "cannot make a request for %s: %w", path, err)
 	}
 	c.headers(req.Header)
 	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", proto.UpgradeMCP)
+	req.Header.Set("Upgrade", protocol)
 	conn, err := c.connect(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -121,6 +121,7 @@ type Path struct {
 	namespaces  namespaces
 	indexes     indexes
 	told        catalog.Told
+	akin        akin
 }
 
 // New makes the path.

@@ -45,14 +45,14 @@ func (p *Path) entries(ctx context.Context, req Request, learn func(catalog.Entr
 		if err := c.place(ctx); err != nil {
 			continue // the call itself will say why
 		}
-		out[i].List = p.o.Catalog.For(c.def.ID, p.o.Leases.Bound(c.def.ID, c.key))
+		out[i].List = p.akin.of(c.def, p.o.Catalog.For(c.def.ID, p.o.Leases.Bound(c.def.ID, c.key)))
 		if out[i].List != nil || !learn(out[i]) {
 			continue
 		}
 		listing.Add(1)
 		go func() {
 			defer listing.Done()
-			out[i].List = c.list(ctx)
+			out[i].List = p.akin.of(c.def, c.list(ctx))
 		}()
 	}
 	listing.Wait()

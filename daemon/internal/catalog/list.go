@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"tenon/daemon/internal/typegen"
 	"tenon/daemon/internal/upstream"
 )
 
@@ -16,10 +17,10 @@ type Tool struct {
 	Ident       string // identifier, unique within the list
 	Fingerprint string // digest of the definition; changes whenever the server changes it
 
-	input  lazySchema
-	output lazySchema
-	short  sync.Once
-	types  shortTypes // guarded by short
+	input     lazySchema
+	output    lazySchema
+	short     sync.Once
+	signature typegen.Signature // guarded by short
 }
 
 // List is an immutable list of tools in the server's order.

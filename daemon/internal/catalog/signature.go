@@ -9,32 +9,30 @@ import "tenon/daemon/internal/typegen"
 // Parts that are too deep or too long become "object" or "unknown".
 func Signature(namespace string, t *Tool) string {
 	s := t.shorten()
-	return Path(namespace, t.Ident) + "(" + s.param + "): Promise<" + s.result + ">"
+	return Path(namespace, t.Ident) + "(" + s.Param + "): Promise<" + s.Result + ">"
 }
 
 // Short is the signature as a catalogue shows it, where every line costs: the
 // identifier, the arguments, and the type of the result where there is one.
 func (t *Tool) Short() string {
 	s := t.shorten()
-	if s.result == "unknown" {
-		return t.Ident + "(" + s.param + ")"
+	if s.Result == "unknown" {
+		return t.Ident + "(" + s.Param + ")"
 	}
-	return t.Ident + "(" + s.param + "): " + s.result
+	return t.Ident + "(" + s.Param + "): " + s.Result
 }
 
-// shortTypes are the types of a signature.
-type shortTypes struct{ param, result string }
-
-func (t *Tool) shorten() *shortTypes {
-	t.short.Do(func() { t.types.param, t.types.result = typegen.Signature(t.InputSchema, t.OutputSchema) })
-	return &t.types
+// shorten makes the short form once: it costs more than all that is done with it.
+func (t *Tool) shorten() *typegen.Signature {
+	t.short.Do(func() { t.signature = typegen.Short(t.InputSchema, t.OutputSchema) })
+	return &t.signature
 }
 
 // Path is how a program writes a tool.
 func Path(namespace, ident string) string { return "tools." + namespace + "." + ident }
 
 // example is a call with what must be given filled in, and how much that is.
-func (t *Tool) example(namespace string) (call string, parameters int) {
-	args, parameters := typegen.Example(t.InputSchema)
-	return "await " + Path(namespace, t.Ident) + "(" + args + ")", parameters
+func (t *Tool) example(namespace string) (call string, needed int) {
+	s := t.shorten()
+	return "await " + Path(namespace, t.Ident) + "(" + s.Example + ")", s.Needed
 }

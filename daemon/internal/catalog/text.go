@@ -47,7 +47,7 @@ func Whole(entries []Entry, budget int) *proto.Catalog {
 	for _, s := range spaces {
 		out.Total += len(s.rows)
 	}
-	left := budget - Tokens(header) - Tokens(footer)
+	left := budget - Tokens(header) - exampleTokens - Tokens(footer)
 	for _, s := range spaces {
 		left -= Tokens(headline(s))
 	}
@@ -169,19 +169,25 @@ func headline(s *space) string {
 	return fmt.Sprintf("%s: %d tools", name, len(s.rows))
 }
 
-// example is one call as a program makes it, of a tool that is there.
+// example is one call as a program makes it, the shortest of a tool that is
+// shown and needs something.
 func example(spaces []*space) string {
-	best, bestCost := "await tools.<namespace>.<tool>({ … })", 0
+	best := ""
 	for _, s := range spaces {
 		for _, r := range s.rows {
-			call, parameters := r.tool.example(s.entry.Namespace)
-			if !r.shown || parameters == 0 {
+			if !r.shown {
 				continue
 			}
-			if bestCost == 0 || len(call) < bestCost {
-				best, bestCost = call, len(call)
+			if call, needed := r.tool.example(s.entry.Namespace); needed > 0 && (best == "" || len(call) < len(best)) {
+				best = call
 			}
 		}
 	}
+	if best == "" || len(best) > 4*exampleTokens {
+		return "await tools.<namespace>.<tool>({ … })"
+	}
 	return best
 }
+
+// exampleTokens is what the example may cost.
+const exampleTokens = 30

@@ -35,6 +35,6 @@ func BenchmarkDeclare1000Tools(b *testing.B) {
 func BenchmarkSignature(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		Signature([]byte(realistic), nil)
+		Short([]byte(realistic), nil)
 	}
 }

@@ -13,25 +13,32 @@ const (
 )
 
 // Signature is the short form of a tool's types, on one line and without
-// documentation: what stands between the parentheses of a call, and what its
-// promise gives. Parts that are too deep or too long become object or unknown.
-//
-//	args: { path: string; head?: number }
-func Signature(input, output []byte) (param, result string) {
+// documentation. Parts that are too deep or too long become object or unknown.
+type Signature struct {
+	Param   string // what stands between the parentheses: args: { path: string; head?: number }
+	Result  string // what the promise gives
+	Example string // arguments with a value for everything that must be given: { path: "…" }
+	Needed  int    // how much must be given
+}
+
+// Short is the signature of a tool with these schemas.
+func Short(input, output []byte) Signature {
 	ignore := func(string, string) {}
-	result = "unknown"
+	s := Signature{Result: "unknown", Example: "{}"}
 	if !absent(output) {
 		e, _ := build(output, map[string]bool{}, ignore)
-		result = short(e, 2, shortResult)
+		s.Result = short(e, 2, shortResult)
 	}
 	if absent(input) {
-		return "", result
+		return s
 	}
 	e, _ := build(input, map[string]bool{}, ignore)
 	if e.kind == object && len(e.members) == 0 && (e.rest == nil || e.silent) {
-		return "", result
+		return s
 	}
-	return parameter(e) + short(e, 3, shortArgs), result
+	s.Param = parameter(e) + short(e, 3, shortArgs)
+	s.Example, s.Needed = example(e)
+	return s
 }
 
 // short writes a type as deep as it fits.
@@ -103,27 +110,26 @@ func (s *shortener) typ(e *expr, depth int) *expr {
 	return e
 }
 
-// Example is arguments as a program would write them, with a value for
-// everything that must be given, and how much that is.
-func Example(input []byte) (args string, parameters int) {
-	if absent(input) {
-		return "{}", 0
-	}
-	e, _ := build(input, map[string]bool{}, func(string, string) {})
+// example is arguments as a program would write them.
+func example(e *expr) (args string, needed int) {
 	for e.kind == reference {
 		e = e.def.body
 	}
 	var parts []string
 	for _, m := range e.members {
-		if !m.optional {
+		if !m.optional && needed < maxExample {
 			parts = append(parts, Property(m.name)+": "+sample(m.typ, 0))
+			needed++
 		}
 	}
-	if len(parts) == 0 {
+	if needed == 0 {
 		return "{}", 0
 	}
-	return "{ " + strings.Join(parts, ", ") + " }", len(parts)
+	return "{ " + strings.Join(parts, ", ") + " }", needed
 }
+
+// maxExample is how many arguments an example has: one with more is none.
+const maxExample = 8
 
 // sample is a value of a type.
 func sample(e *expr, depth int) string {

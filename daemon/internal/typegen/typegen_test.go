@@ -144,16 +144,15 @@ func TestHostileSchemasEndSoonAndParse(t *testing.T) {
 			}
 			began := time.Now()
 			text, warnings := Declare(one(schema, schema), Options{})
-			param, result := Signature([]byte(schema), []byte(schema))
-			Example([]byte(schema))
+			s := Short([]byte(schema), []byte(schema))
 			if d := time.Since(began); d > 10*time.Second { // well under one, on a machine that does nothing else
 				t.Errorf("took %s", d)
 			}
-			if len(text) > 2*maxTool+4096 || len(param) > shortArgs+100 || len(result) > shortResult+100 || len(warnings) > maxWarnings+1 {
-				t.Errorf("text %d, signature %d and %d bytes, %d warnings", len(text), len(param), len(result), len(warnings))
+			if len(text) > 2*maxTool+4096 || len(s.Param) > shortArgs+100 || len(s.Result) > shortResult+100 || len(warnings) > maxWarnings+1 {
+				t.Errorf("text %d, signature %d and %d bytes, %d warnings", len(text), len(s.Param), len(s.Result), len(warnings))
 			}
 			parses(t, text)
-			parses(t, "type P = ("+strings.ReplaceAll(param, "…", "never")+") => "+strings.ReplaceAll(result, "…", "never"))
+			parses(t, "type P = ("+strings.ReplaceAll(s.Param, "…", "never")+") => "+strings.ReplaceAll(s.Result, "…", "never"))
 		})
 	}
 }
@@ -206,6 +205,6 @@ func FuzzDeclare(f *testing.F) {
 				parses(t, text)
 			}
 		}
-		Signature([]byte(schema), nil)
+		Short([]byte(schema), nil)
 	})
 }

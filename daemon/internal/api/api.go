@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"tenon/daemon/internal/engine/attached"
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/peer"
 	"tenon/proto"
@@ -66,6 +67,10 @@ type Run interface {
 type Runs interface {
 	// Exec starts a run that is cancelled when ctx ends.
 	Exec(ctx context.Context, c *peer.Caller, r proto.ExecRequest) (Run, error)
+	// Beside reports whether the program is to be executed beside its caller, who
+	// can do that; ExecAttached starts it at the other end of d.
+	Beside(c *peer.Caller, r proto.ExecRequest) (bool, error)
+	ExecAttached(ctx context.Context, c *peer.Caller, r proto.ExecRequest, d *attached.Daemon) (attached.Run, error)
 	// Call makes one call; asked, when not nil, hears of a question that it
 	// waits for.
 	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error)

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tenon/daemon/internal/engine/attached"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/peer"
@@ -98,6 +99,15 @@ type doubleRuns struct{ *double }
 
 func (d doubleRuns) Exec(ctx context.Context, _ *peer.Caller, r proto.ExecRequest) (Run, error) {
 	if err := d.did("exec " + r.Code); err != nil {
+		return nil, err
+	}
+	return d.exec(ctx, r), nil
+}
+func (d doubleRuns) Beside(_ *peer.Caller, r proto.ExecRequest) (bool, error) {
+	return r.Engine == "deno", d.did("beside " + r.Where)
+}
+func (d doubleRuns) ExecAttached(ctx context.Context, _ *peer.Caller, r proto.ExecRequest, _ *attached.Daemon) (attached.Run, error) {
+	if err := d.did("attached " + r.Code); err != nil {
 		return nil, err
 	}
 	return d.exec(ctx, r), nil

@@ -21,6 +21,9 @@ func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	if _, err := query(r); err != nil {
 		return err
 	}
+	if err := s.beside(w, c, req); err != nil {
+		return err
+	}
 	ctx, hangUp := hangUp(r)
 	defer hangUp()
 	run, err := s.o.Runs.Exec(ctx, c, req)

@@ -38,7 +38,7 @@ func (r *Run) typecheck() string {
 
 // options are how the run is executed, for its row.
 func (r *Run) options() proto.RunOptions {
-	out := proto.RunOptions{Typecheck: r.typecheck()}
+	out := proto.RunOptions{Typecheck: r.typecheck(), Where: r.where()}
 	if mode, failure := r.sandbox(); failure == nil && r.engine != "call" {
 		out.Sandbox = string(mode)
 	}

@@ -19,6 +19,7 @@ import (
 	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/engine/attached"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/peer"
@@ -110,6 +111,9 @@ type Spec struct {
 	Bridge  session.Bridge    // that started it; nil for others
 	Surface string            // cli, http, mcp, bridge; empty: the caller's
 	OnFrame func(proto.Frame) // hears every frame in order; must not block; may be nil
+	// Beside is where the program is executed instead of here, by an engine of the
+	// same name; nil: here. It must not be the embedded engine's.
+	Beside *attached.Daemon
 	// Attached ties the run to the context given to Start: its end cancels the
 	// run with the context's cause (hanging up cancels).
 	Attached bool
@@ -236,9 +240,9 @@ func (r *Run) execute() {
 
 // program runs it on its engine; it always gives an outcome.
 func (r *Run) program() *engine.Outcome {
-	e := r.m.o.Engines[r.engine]
-	if e == nil {
-		return &engine.Outcome{Err: r.m.noEngine(r.engine)}
+	e, failure := r.executor()
+	if failure != nil {
+		return &engine.Outcome{Err: failure}
 	}
 	request := r.request()
 	namespaces := r.namespaces(request)

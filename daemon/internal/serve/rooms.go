@@ -15,6 +15,7 @@ import (
 	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/consent"
+	"tenon/daemon/internal/engine/attached"
 	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
@@ -83,6 +84,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	if ended > 0 {
 		log.Info("ended process groups that the former daemon left behind", "groups", ended)
 	}
+	attached.Sweep(ctx, o.Paths.Runtime, log)
 	if d.config, err = config.Open(config.Options{
 		UserFile: o.UserFile, StateDir: o.Paths.State, Home: o.Paths.Home, Environ: config.EnvFrom(o.Environ), Socket: o.Paths.Socket,
 		Attached: d.attached, Log: log,

@@ -63,23 +63,27 @@ func (p *Place) Close() error {
 }
 
 // Sweep ends what commands that were killed left running, and removes their
-// places. Those of commands that live are left alone.
-func Sweep(ctx context.Context, runtime string, log *slog.Logger) {
+// places. Those of commands that live are left alone; left is how many places
+// there still are.
+func Sweep(ctx context.Context, runtime string, log *slog.Logger) (left int) {
 	places, err := os.ReadDir(filepath.Join(runtime, folder))
 	if err != nil {
-		return // there never was one
+		return 0 // there never was one
 	}
 	for _, entry := range places {
 		dir := filepath.Join(runtime, folder, entry.Name())
 		lock, err := (local.Paths{Runtime: dir}).TryLock()
 		if err != nil {
-			continue // its command lives, or it is gone meanwhile
+			left++ // its command lives, or it is gone meanwhile
+			continue
 		}
 		err = sweep(ctx, dir, log)
 		if err := errors.Join(err, lock.Release()); err != nil {
+			left++
 			log.Warn("what a killed command left behind is not all gone", "place", dir, "err", err)
 		}
 	}
+	return left
 }
 
 // sweep ends the groups of one place and removes it. One whose processes could

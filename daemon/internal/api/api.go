@@ -73,7 +73,7 @@ type Runs interface {
 	ExecAttached(ctx context.Context, c *peer.Caller, r proto.ExecRequest, d *attached.Daemon) (attached.Run, error)
 	// Call makes one call; asked, when not nil, hears of a question that it
 	// waits for.
-	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error)
+	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error)
 	List(ctx context.Context, c *peer.Caller, q RunQuery) ([]proto.Run, error)
 	Get(ctx context.Context, c *peer.Caller, id string) (*proto.Run, error)
 	// Output gives a run's whole output, or one artifact of it; the reader is
@@ -102,6 +102,8 @@ type Approvals interface {
 	Answer(ctx context.Context, c *peer.Caller, id string, r proto.ApprovalReply) error
 	// Watch counts the caller as somebody who sees questions until stop.
 	Watch(c *peer.Caller) (stop func())
+	// Reply answers what a server asks in the middle of a call.
+	Reply(ctx context.Context, c *peer.Caller, id string, a proto.Answer) error
 }
 
 // Life is the daemon itself.

@@ -37,6 +37,7 @@ func TestEachRouteReachesItsService(t *testing.T) {
 		{"POST", "/v1/runs/r/cancel", "", "cancel r"},
 		{"GET", "/v1/approvals", "", "approvals"},
 		{"POST", "/v1/approvals/a", `{"decision":"always"}`, "always a"},
+		{"POST", "/v1/questions/a", `{"result":{"action":"decline"}}`, `reply {"action":"decline"} a`},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			d := &double{}

@@ -112,9 +112,9 @@ func (d doubleRuns) ExecAttached(ctx context.Context, _ *peer.Caller, r proto.Ex
 	}
 	return d.exec(ctx, r), nil
 }
-func (d doubleRuns) Call(_ context.Context, _ *peer.Caller, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error) {
+func (d doubleRuns) Call(_ context.Context, _ *peer.Caller, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {
 	if asked != nil {
-		asked(proto.Ask{ID: "ask_1"})
+		asked(proto.Frame{Type: "ask", Data: json.RawMessage(`{"id":"ask_1"}`)})
 	}
 	return &proto.CallResult{Value: r.Arguments}, d.did("call " + r.Server + " " + r.Tool)
 }
@@ -138,6 +138,9 @@ func (d doubleApprovals) List(context.Context, *peer.Caller) ([]proto.Approval, 
 }
 func (d doubleApprovals) Answer(_ context.Context, _ *peer.Caller, id string, r proto.ApprovalReply) error {
 	return d.did(r.Decision + " " + id)
+}
+func (d doubleApprovals) Reply(_ context.Context, _ *peer.Caller, id string, a proto.Answer) error {
+	return d.did("reply " + string(a.Result) + " " + id)
 }
 func (d doubleApprovals) Watch(*peer.Caller) func() {
 	d.mu.Lock()

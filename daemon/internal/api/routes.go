@@ -55,6 +55,7 @@ var table = []Route{
 
 	{Method: "GET", Path: "/v1/approvals", serve: (*Server).serveApprovals},
 	{Method: "POST", Path: "/v1/approvals/{id}", serve: (*Server).serveApproval, may: peer.Approve},
+	{Method: "POST", Path: "/v1/questions/{id}", serve: (*Server).serveAnswer, may: peer.Approve, body: MaxWorkBody},
 	{Method: "GET", Path: "/v1/events", serve: (*Server).serveEvents},
 	{Method: "GET", Path: bridgePath, serve: (*Server).serveBridge, work: true},
 }

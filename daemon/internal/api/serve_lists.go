@@ -190,3 +190,13 @@ func (s *Server) serveApproval(w http.ResponseWriter, r *http.Request, c *peer.C
 	}
 	return done(w, s.o.Approvals.Answer(r.Context(), c, r.PathValue("id"), req))
 }
+
+// serveAnswer answers what a server asks in the middle of a call: the form that
+// the caller's terminal was shown.
+func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
+	var req proto.Answer
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	return done(w, s.o.Approvals.Reply(r.Context(), c, r.PathValue("id"), req))
+}

@@ -107,8 +107,8 @@ func (s *Server) tellResult(out *stream, end proto.Frame, result *proto.RunResul
 	return out.send("result", seq, proto.Frame{Seq: seq, Type: "result", Run: end.Run, Data: data}, false)
 }
 
-// serveCall makes one call. As frames it also tells of a question that the
-// call waits for: ask, then result or error.
+// serveCall makes one call. As frames it also tells of questions that the call
+// waits for, and of their end: ask, question, withdraw, then result or error.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	var req proto.CallRequest
 	if err := decode(r, &req); err != nil {
@@ -138,7 +138,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 		_ = out.send(kind, seq, proto.Frame{Seq: seq, Type: kind, Data: data}, true) // the peer may be gone
 		seq++
 	}
-	result, err := s.o.Runs.Call(ctx, c, req, func(q proto.Ask) { send("ask", q) })
+	result, err := s.o.Runs.Call(ctx, c, req, func(f proto.Frame) { send(f.Type, f.Data) })
 	if err != nil {
 		send("error", fault.From(err).Wire())
 		return nil

@@ -54,12 +54,11 @@ func callRun(ctx context.Context, o *callOptions) error {
 	if err != nil {
 		return err
 	}
-	var asked func(proto.Ask)
+	var asked func(proto.Frame)
 	if c.Identity.Interactive {
-		asks := make(chan proto.Ask, maxAsks)
-		defer close(asks)
-		go o.app.prompt(ctx, c, asks)
-		asked = func(q proto.Ask) { asks <- q } // one call, hardly more than one question
+		desk := o.app.openDesk(ctx, c)
+		defer desk.close()
+		asked = desk.frame
 	}
 	result, err := c.Call(ctx, proto.CallRequest{
 		Server: o.server, Tool: o.tool, Arguments: arguments,

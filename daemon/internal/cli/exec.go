@@ -226,11 +226,8 @@ type execView struct {
 	client *client.Client
 	stream bool
 	id     string // of the run, once its start frame has come
-	asks   chan proto.Ask
+	desk   *desk
 }
-
-// maxAsks is how many questions may wait for the person at the terminal.
-const maxAsks = 64
 
 // stopWait is how long an interrupted run may take to tell its end; the
 // daemon's own grace is shorter (decisions: 100 ms on a user's abort).
@@ -242,11 +239,8 @@ func (v *execView) follow(ctx context.Context, req proto.ExecRequest) (*proto.Ru
 	conn, hangUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer hangUp(nil)
 	started := make(chan string, 1)
-	v.asks = make(chan proto.Ask, maxAsks)
-	defer close(v.asks)
-	if v.client.Identity.Interactive {
-		go v.app.prompt(conn, v.client, v.asks)
-	}
+	v.desk = v.app.openDesk(conn, v.client)
+	defer v.desk.close()
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(stopWait, func() { hangUp(context.Cause(ctx)) })
 		context.AfterFunc(conn, func() { timer.Stop() })
@@ -270,6 +264,7 @@ func (v *execView) follow(ctx context.Context, req proto.ExecRequest) (*proto.Ru
 
 // frame shows one frame.
 func (v *execView) frame(f proto.Frame) {
+	v.desk.frame(f)
 	if v.stream {
 		if raw, err := marshal(f); err == nil {
 			_ = v.app.write(append(raw, '\n')) // a closed pipe ends the process
@@ -291,14 +286,8 @@ func (v *execView) frame(f proto.Frame) {
 		}
 	case "ask":
 		var q proto.Ask
-		if json.Unmarshal(f.Data, &q) == nil && q.ID != "" {
-			select {
-			case v.asks <- q:
-			default: // more questions than a person can answer
-			}
-			if !v.client.Identity.Interactive {
-				v.app.say("waiting for approval of %s: tenon approve %s, or tenon deny %s", q.Key, q.ID, q.ID)
-			}
+		if !v.client.Identity.Interactive && json.Unmarshal(f.Data, &q) == nil && q.ID != "" {
+			v.app.say("waiting for approval of %s: tenon approve %s, or tenon deny %s", q.Key, q.ID, q.ID)
 		}
 	}
 }

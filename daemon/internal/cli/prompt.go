@@ -10,23 +10,12 @@ import (
 	"tenon/proto"
 )
 
-// prompt puts questions to the person at the terminal, one after the other,
-// until asks is closed or ctx ends.
-func (a *app) prompt(ctx context.Context, c *client.Client, asks <-chan proto.Ask) {
-	in := bufio.NewReader(a.In)
-	for q := range asks {
-		if !a.put(ctx, c, in, first(q.Run, "this command"), q) {
-			return
-		}
-	}
-}
-
 // put puts one question and sends the answer; false means that nobody types,
 // and the daemon's own limit ends the question.
-func (a *app) put(ctx context.Context, c *client.Client, in *bufio.Reader, who string, q proto.Ask) bool {
+func (a *app) put(ctx context.Context, c *client.Client, t *typist, who string, q proto.Ask) bool {
 	a.note("%s wants to call %s %s", who, q.Key, short(string(q.Arguments), 200))
 	a.note("allow? [y]es, [a]lways here, [n]o (or: no, and why)")
-	line, err := in.ReadString('\n')
+	line, err := t.line(ctx, nil)
 	if err != nil || ctx.Err() != nil {
 		return false
 	}
@@ -39,7 +28,7 @@ func (a *app) put(ctx context.Context, c *client.Client, in *bufio.Reader, who s
 // putAll puts the questions of others, as they come, to the person at the
 // terminal; one that was settled meanwhile is passed over.
 func (a *app) putAll(ctx context.Context, c *client.Client, questions <-chan proto.Approval) {
-	in := bufio.NewReader(a.In)
+	t := &typist{in: bufio.NewReader(a.In), lines: make(chan entered, 1)}
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,7 +39,7 @@ func (a *app) putAll(ctx context.Context, c *client.Client, questions <-chan pro
 				continue
 			}
 			ask := proto.Ask{ID: q.ID, Key: q.Key, Arguments: q.Arguments}
-			if !a.put(ctx, c, in, q.ID+", session "+q.Session+",", ask) {
+			if !a.put(ctx, c, t, q.ID+", session "+q.Session+",", ask) {
 				return
 			}
 		}

@@ -173,6 +173,11 @@ func (c *Client) Answer(ctx context.Context, id string, r proto.ApprovalReply) e
 	return c.Do(ctx, "POST", "/v1/approvals/"+url.PathEscape(id), r, nil)
 }
 
+// Reply answers what a server asks in the middle of a call.
+func (c *Client) Reply(ctx context.Context, id string, a proto.Answer) error {
+	return c.Do(ctx, "POST", "/v1/questions/"+url.PathEscape(id), a, nil)
+}
+
 // Trust trusts a directory's project files, or the user's own looser permissions.
 func (c *Client) Trust(ctx context.Context, r proto.TrustRequest) (proto.TrustResult, error) {
 	var out proto.TrustResult

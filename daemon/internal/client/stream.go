@@ -47,8 +47,9 @@ func (c *Client) Exec(ctx context.Context, r proto.ExecRequest, on func(proto.Fr
 }
 
 // Call makes one call. asked, when not nil, hears of questions that the call
-// waits for and that somebody here can answer.
-func (c *Client) Call(ctx context.Context, r proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error) {
+// waits for and that somebody here can answer, and of their end: frames of type
+// ask, question and withdraw.
+func (c *Client) Call(ctx context.Context, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {
 	if asked == nil {
 		var out proto.CallResult
 		if err := c.Do(ctx, "POST", "/v1/call", r, &out); err != nil {
@@ -69,12 +70,8 @@ func (c *Client) Call(ctx context.Context, r proto.CallRequest, asked func(proto
 			return err
 		}
 		switch f.Type {
-		case "ask":
-			var q proto.Ask
-			if err := json.Unmarshal(f.Data, &q); err != nil {
-				return err
-			}
-			asked(q)
+		case "ask", "question", "withdraw":
+			asked(f)
 		case "result":
 			return json.Unmarshal(f.Data, &result)
 		case "error":

@@ -2,7 +2,10 @@ package serve
 
 import (
 	"context"
+	"slices"
 
+	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/consent"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/session"
@@ -55,7 +58,22 @@ func (s sessions) End(_ context.Context, c *peer.Caller, id string) error {
 type leases struct{ d *daemon }
 
 func (l leases) List(context.Context, *peer.Caller) ([]proto.Lease, error) {
-	return l.d.leases.List(), nil
+	rows := l.d.leases.List()
+	for i, row := range rows {
+		// Whoever waits for the instance sees that it waits for somebody.
+		if row.State == "in-use" && l.d.waitsForAnswer(row) {
+			rows[i].Reason = "waits for an answer"
+		}
+	}
+	return rows, nil
+}
+
+// waitsForAnswer reports whether a call of the lease's server waits for the
+// answer to a question of that server, in the session or tree of the lease.
+func (d *daemon) waitsForAnswer(row proto.Lease) bool {
+	return slices.ContainsFunc(d.consent.Inquiries(), func(q consent.Inquired) bool {
+		return q.Server == row.Server && (row.Scope != string(config.Session) || q.Session == row.Session || q.Root == row.Session)
+	})
 }
 
 func (l leases) Release(_ context.Context, c *peer.Caller, id string) error {
@@ -89,6 +107,10 @@ func (a approvals) List(_ context.Context, c *peer.Caller) ([]proto.Approval, er
 
 func (a approvals) Answer(_ context.Context, c *peer.Caller, id string, r proto.ApprovalReply) error {
 	return a.d.consent.Answer(id, r, string(c.Class))
+}
+
+func (a approvals) Reply(_ context.Context, c *peer.Caller, id string, answer proto.Answer) error {
+	return a.d.consent.Reply(id, answer, string(c.Class))
 }
 
 func (a approvals) Watch(*peer.Caller) func() { return a.d.consent.Watch() }

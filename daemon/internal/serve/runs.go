@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"path/filepath"
 	"slices"
@@ -93,7 +92,7 @@ func (r runs) Exec(ctx context.Context, c *peer.Caller, req proto.ExecRequest) (
 	return started, nil
 }
 
-func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, asked func(proto.Ask)) (*proto.CallResult, error) {
+func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {
 	spec, release, err := r.spec(c, &req.Cwd)
 	if err != nil {
 		return nil, err
@@ -102,9 +101,9 @@ func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, a
 	spec.Exec = proto.ExecRequest{Cwd: req.Cwd, CallTimeoutMS: req.CallTimeoutMS}
 	if asked != nil {
 		spec.OnFrame = func(f proto.Frame) {
-			var q proto.Ask
-			if f.Type == "ask" && json.Unmarshal(f.Data, &q) == nil {
-				asked(q)
+			switch f.Type {
+			case "ask", "question", "withdraw":
+				asked(f)
 			}
 		}
 	}

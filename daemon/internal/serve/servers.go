@@ -130,8 +130,11 @@ func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n c
 	}
 	st := s.d.pool.StatusOf(def.Template)
 	row.Status, row.Restarts = st.State, st.Restarts
-	if st.Detail != "" {
+	switch {
+	case st.Detail != "":
 		row.Detail = st.Detail
+	case s.d.waitsForAnswer(proto.Lease{Server: srv.Name}):
+		row.Detail = "waits for an answer"
 	}
 	for _, i := range s.d.pool.Instances() {
 		if i.Definition().Template == def.Template {

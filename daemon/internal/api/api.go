@@ -106,6 +106,13 @@ type Approvals interface {
 	Reply(ctx context.Context, c *peer.Caller, id string, a proto.Answer) error
 }
 
+// MCP is the daemon as an MCP server; *mcpserver.Server is one.
+type MCP interface {
+	// Serve answers one request, whose caller stands in its context. After an
+	// error nothing was written.
+	Serve(w http.ResponseWriter, r *http.Request) error
+}
+
 // Life is the daemon itself.
 type Life interface {
 	Health() proto.Health
@@ -130,6 +137,7 @@ type Services struct {
 	Presets   Presets
 	Events    *Hub
 	Bridge    http.Handler // GET /v1/bridge; nil: there is none
+	MCP       MCP          // /mcp and /mcp/{server}; nil: there is none
 }
 
 // Options configure a Server.

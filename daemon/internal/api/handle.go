@@ -50,8 +50,8 @@ func (s *Server) handle(route Route) http.Handler {
 				s.fail(w, r, err)
 				return
 			}
-			if route.Path == bridgePath {
-				leave() // a bridge stays open for days: its requests enter by themselves
+			if route.stays {
+				leave() // its requests enter by themselves
 			} else {
 				defer leave()
 			}

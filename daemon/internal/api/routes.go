@@ -16,6 +16,9 @@ type Route struct {
 	may peer.Action
 	// work marks routes that a draining daemon refuses.
 	work bool
+	// stays marks routes whose connections may stay open for days: their work
+	// passes the gate piece by piece.
+	stays bool
 	// body is the size limit; 0 means MaxBody.
 	body int64
 }
@@ -57,7 +60,14 @@ var table = []Route{
 	{Method: "POST", Path: "/v1/approvals/{id}", serve: (*Server).serveApproval, may: peer.Approve},
 	{Method: "POST", Path: "/v1/questions/{id}", serve: (*Server).serveAnswer, may: peer.Approve, body: MaxWorkBody},
 	{Method: "GET", Path: "/v1/events", serve: (*Server).serveEvents},
-	{Method: "GET", Path: bridgePath, serve: (*Server).serveBridge, work: true},
+	{Method: "GET", Path: bridgePath, serve: (*Server).serveBridge, work: true, stays: true},
+
+	{Method: "POST", Path: "/mcp", serve: (*Server).serveMCP, work: true, stays: true, body: MaxWorkBody},
+	{Method: "GET", Path: "/mcp", serve: (*Server).serveMCP, work: true, stays: true},
+	{Method: "DELETE", Path: "/mcp", serve: (*Server).serveMCP, work: true, stays: true},
+	{Method: "POST", Path: "/mcp/{server}", serve: (*Server).serveMCP, work: true, stays: true, body: MaxWorkBody},
+	{Method: "GET", Path: "/mcp/{server}", serve: (*Server).serveMCP, work: true, stays: true},
+	{Method: "DELETE", Path: "/mcp/{server}", serve: (*Server).serveMCP, work: true, stays: true},
 }
 
 // Routes lists every route.

@@ -147,6 +147,14 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	return nil
 }
 
+// serveMCP hands the request to the MCP server.
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, _ *peer.Caller) error {
+	if s.o.MCP == nil {
+		return fault.New(fault.NotFound, "this daemon serves no MCP")
+	}
+	return s.o.MCP.Serve(w, r)
+}
+
 // serveBridge hands the connection to the plugins' socket.
 func (s *Server) serveBridge(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	if s.o.Bridge == nil {

@@ -17,15 +17,20 @@ type asker struct{ x *exchange }
 
 var _ session.Bridge = asker{}
 
-// bridge is who is asked first about the call: its client, if a human sits there
-// and the client can show a question. What runs inside an agent, or speaks for
-// its session, would answer itself; that session's host is asked instead.
+// bridge is who is asked first about the call: its client, if that can show a
+// question. What was started inside an agent's shell would answer itself: its
+// session's host is asked instead.
 func (x *exchange) bridge() session.Bridge {
-	if x.r.deaf || x.caller.Class != peer.User || !x.elicits() && !x.samples() {
+	inside := x.caller.Class != peer.User && !x.caller.Host && x.caller.PID != 0
+	if x.r.deaf || inside || !x.elicits() && !x.samples() {
 		return nil
 	}
 	return asker{x}
 }
+
+// permits reports whether the client may answer what only the user may: whose
+// class was not proven to be the user's answers for servers' questions only.
+func (a asker) permits() bool { return a.x.caller.Class == peer.User && a.x.forms() }
 
 func (x *exchange) client() *mcp.ClientCapabilities {
 	p := x.ss.InitializeParams()
@@ -42,11 +47,8 @@ func (a asker) ID() string        { return "mcp " + a.x.c.id }
 func (a asker) PID() int          { return a.x.caller.PID }
 func (a asker) Host() string      { return "mcp" }
 func (a asker) Directory() string { return a.x.caller.Dir }
-func (a asker) Interactive() bool { return a.x.forms() }
+func (a asker) Interactive() bool { return a.permits() }
 func (a asker) Event(proto.Frame) {} // the feed has them
-
-// Remembers says that an "always" is tenon's to remember: a client forgets.
-func (a asker) Remembers() bool { return false }
 
 func (a asker) Resolve(context.Context, string) (proto.Resolved, error) {
 	return proto.Resolved{}, nil // a client knows no sessions
@@ -82,10 +84,11 @@ var answerSchema = json.RawMessage(`{"type":"object","properties":{
 	"feedback":{"type":"string","title":"What the model should do instead","description":"Only for reject."}
 },"required":["answer"]}`)
 
-// Ask puts a permission question as a form. Without forms nobody can be asked.
+// Ask puts a permission question as a form. Whom it cannot be put to is passed
+// over.
 func (a asker) Ask(ctx context.Context, q proto.Ask) (proto.AskReply, error) {
-	if !a.x.forms() {
-		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client shows no forms")
+	if !a.permits() {
+		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client cannot approve")
 	}
 	text := "Allow " + q.Server + "/" + q.Tool + "?"
 	if len(q.Arguments) > 0 && string(q.Arguments) != "{}" {

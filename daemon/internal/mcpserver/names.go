@@ -56,7 +56,7 @@ func (x *exchange) unknown(name string, args json.RawMessage) error {
 			continue
 		}
 		return fault.New(fault.UnknownTool, "%q is not a tool of its own: the names of the catalogue live inside programs", name).
-			At(e.at.Server, e.tool.Name).WithHint("call exec with the code: await tools.%s(%s)", path, argumentText(args))
+			At(e.at.Server, e.tool.Name).WithHint("call exec with the code: await %s(%s)", path, argumentText(args))
 	}
 	var own, known []string
 	for _, t := range gateway() {
@@ -70,8 +70,8 @@ func (x *exchange) unknown(name string, args json.RawMessage) error {
 	for _, s := range x.seen() {
 		known = append(known, catalog.Path(s.at.Namespace, s.tool.Ident))
 	}
-	if near := catalog.Nearest(strings.Replace(name, "_", ".", 1), known, 1); len(near) == 1 {
-		return e.WithHint("names of the catalogue live inside programs; call exec with the code: await tools.%s(%s)", near[0], argumentText(args))
+	if near := catalog.Nearest("tools."+strings.Replace(name, "_", ".", 1), known, 1); len(near) == 1 {
+		return e.WithHint("names of the catalogue live inside programs; call exec with the code: await %s(%s)", near[0], argumentText(args))
 	}
 	return e.WithHint("names of the catalogue live inside programs, for example exec with the code: await tools.<namespace>.<tool>({}); find them with search")
 }
@@ -111,7 +111,7 @@ func (x *exchange) near(err error, name string) error {
 func called(name string, e entry, path string) bool {
 	own := e.tool.Name
 	for _, form := range []string{
-		e.name, path, "tools." + path, own, e.tool.Ident,
+		e.name, path, strings.TrimPrefix(path, "tools."), own, e.tool.Ident,
 		e.at.Namespace + "_" + e.tool.Ident, e.at.Namespace + "." + own, e.at.Server + "_" + own,
 		e.at.Server + "/" + own, "mcp__" + e.at.Server + "__" + own, e.at.Namespace + "__" + own,
 	} {

@@ -82,14 +82,29 @@ func start(t *testing.T, settings map[string]any, change ...func(*Options)) *run
 		t.Fatal(err)
 	}
 	r := &running{t: t, paths: paths, signals: make(chan os.Signal, 2), ended: make(chan error, 1)}
-	ready := make(chan error, 1)
 	r.options = Options{
 		Paths: paths, Executable: exe, Environ: environ(env), Signals: r.signals,
-		LogTo: io.Discard, LogLevel: slog.LevelDebug, Ready: func(err error) { ready <- err },
+		LogTo: io.Discard, LogLevel: slog.LevelDebug,
 	}
 	for _, f := range change {
 		f(&r.options)
 	}
+	r.run()
+	return r
+}
+
+// again starts a daemon in the place of one that has ended.
+func (r *running) again() {
+	<-r.ended
+	r.run()
+}
+
+// run starts the daemon and waits until it serves.
+func (r *running) run() {
+	t := r.t
+	t.Helper()
+	ready := make(chan error, 1)
+	r.options.Ready = func(err error) { ready <- err }
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go func() { r.ended <- Run(ctx, r.options) }()
@@ -110,7 +125,6 @@ func start(t *testing.T, settings map[string]any, change ...func(*Options)) *run
 	case <-time.After(patience):
 		t.Fatal("the daemon did not get ready")
 	}
-	return r
 }
 
 // client speaks to the daemon, which is never started a second time.

@@ -170,6 +170,7 @@ func (d *daemon) reload() {
 		d.history.SetRetention(now.HistoryRetention)
 	}
 	d.warmAll()
+	d.mcp.Changed()
 	d.log.Info("configuration files changed")
 	d.hub.Publish("config", map[string]string{"state": "changed"})
 	d.bridge.CatalogChanged() // servers may have come or gone

@@ -5,6 +5,7 @@ import { dottedName, lineOf } from "./catalogue.ts"
 import { invoke } from "./invoke.ts"
 import { messageOf } from "./core.ts"
 import { ChildCall, runProgram } from "./program.ts"
+import { unlessInterrupted } from "./interrupt.ts"
 import { Declined, Interrupted, ToolFailure, type Caller, type HostTool } from "./tool.ts"
 import type { Core } from "./core.ts"
 import type { LocationHost } from "./location.ts"
@@ -141,7 +142,7 @@ async function child(program: Program, tool: HostTool, given: unknown): Promise<
     const outcome = await invoke({
       tool: tool.id,
       input,
-      caller: { ...caller, signal: own.signal },
+      caller: { ...caller, signal: own.signal, progress: () => unlessInterrupted(own.signal, report()) },
       // Only direct calls can be sent to another tool.
       find: () => tool,
       hooks: location.hooks,

@@ -31,7 +31,8 @@ const streaming = Symbol("streaming")
 export async function serve(core: Core, locations: Locations): Promise<Served> {
   const password = randomBytes(16).toString("hex")
   const authorization = `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`
-  const routes = routesOf(core, locations)
+  const streams = new Set<() => void>()
+  const routes = routesOf(core, locations, streams)
   const server = createServer((request, response) => {
     if (request.headers.authorization !== authorization) {
       response.writeHead(401, { "www-authenticate": "Basic" }).end()
@@ -45,17 +46,18 @@ export async function serve(core: Core, locations: Locations): Promise<Served> {
     access: { url, username: "opencode", password, authorization },
     open: () => (server.listening ? [`http server ${url}`] : []),
     close: async () => {
+      for (const end of streams) end()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },
   }
 }
 
-function routesOf(core: Core, locations: Locations): Route[] {
+function routesOf(core: Core, locations: Locations, streams: Set<() => void>): Route[] {
   const { permissions, sessions, switches } = core
   const environment = switches.environmentRoute.replace(":id", "([^/]+)")
   return [
-    ["GET", /^\/api\/event$/, (request) => stream(core, request.response)],
+    ["GET", /^\/api\/event$/, (request) => stream(core, request.response, streams)],
     ["GET", /^\/api\/session\/([^/]+)$/, ({ params: [id = ""] }) => sessions.get(id).info],
     ["GET", /^\/api\/session\/([^/]+)\/permission$/, ({ params: [id] }) => permissions.pending(id)],
     [
@@ -115,11 +117,16 @@ function respond(response: ServerResponse, status: number, body: unknown): void 
 }
 
 /** Events from now on, as server-sent events. */
-function stream(core: Core, response: ServerResponse): typeof streaming {
+function stream(core: Core, response: ServerResponse, streams: Set<() => void>): typeof streaming {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
   // The first bytes tell a client that it is listening.
   response.write(`data: ${JSON.stringify({ id: "evt_0", type: "server.connected", data: {} })}\n\n`)
   const off = core.events.listen((event) => response.write(`data: ${JSON.stringify(event)}\n\n`))
-  response.on("close", off)
+  const end = () => {
+    off()
+    streams.delete(end)
+  }
+  streams.add(end)
+  response.on("close", end)
   return streaming
 }

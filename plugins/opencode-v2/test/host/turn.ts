@@ -2,6 +2,7 @@
 
 import { invoke } from "./invoke.ts"
 import { newID } from "./core.ts"
+import { orInterrupted, unlessInterrupted } from "./interrupt.ts"
 import { Sequence } from "./sequence.ts"
 import { Declined, Defect, Interrupted, type Caller } from "./tool.ts"
 import type { Call, CallResult, SessionRef, StepOptions, StepResult, Turn } from "./types.ts"
@@ -192,16 +193,7 @@ export class Turns {
 
   /** Published in its own time; pending ones reject when the call is interrupted, as the host's fibres do. */
   async #progress(info: SessionInfo, result: CallResult, metadata: Metadata, signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const interrupted = () => reject(new Error("All fibers interrupted"))
-      if (signal.aborted) return interrupted()
-      signal.addEventListener("abort", interrupted, { once: true })
-      setImmediate(() => {
-        signal.removeEventListener("abort", interrupted)
-        resolve()
-      })
-    })
-    if (signal.aborted) throw new Error("All fibers interrupted")
+    await unlessInterrupted(signal, new Promise((resolve) => setImmediate(resolve)))
     const copy: Metadata = JSON.parse(JSON.stringify(metadata))
     result.progress.push(copy)
     this.#publish(info, "session.tool.progress", { messageID: result.messageID, id: result.id, metadata: copy })
@@ -214,14 +206,4 @@ export class Turns {
 
 function keyOf(caller: Pick<Caller, "sessionID" | "messageID" | "id">): string {
   return `${caller.sessionID} ${caller.messageID} ${caller.id}`
-}
-
-/** The work's result, or Interrupted as soon as the signal aborts; what comes later is dropped. */
-export function orInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new Interrupted())
-    signal.addEventListener("abort", abort, { once: true })
-    if (signal.aborted) abort()
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort))
-  })
 }

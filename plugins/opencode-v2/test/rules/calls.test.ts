@@ -49,9 +49,16 @@ rule(33, "calls of one step that die share the message of the first", async ({ h
     ],
   })
   setTimeout(slow.resolve, 30)
-  const { results } = await made.step(await made.session.create(), [{ tool: "slow" }, { tool: "quick" }, { tool: "fine" }]) // prettier-ignore
+  const { results } = await made.step(await made.session.create(), [
+    { tool: "slow" },
+    { tool: "quick" },
+    { tool: "fine" },
+  ])
   const expected = switches.sharedDefects ? "quick trouble" : "slow trouble"
-  assert.deepEqual(results.map((result) => result.text), [expected, "quick trouble", "ok"]) // prettier-ignore
+  assert.deepEqual(
+    results.map((result) => result.text),
+    [expected, "quick trouble", "ok"],
+  )
 })
 
 rule(34, "an interrupt aborts at once and waits for nobody; what comes late is dropped", async ({ host, switches }) => {
@@ -99,7 +106,10 @@ rule(
           tool("look", { options: { codemode: true } }),
         ),
         plugin("seeing", async (ctx) => {
-          await ctx.tool.hook("execute.before", ({ tool: name, id, messageID }) => void seen.push({ tool: name, id, messageID })) // prettier-ignore
+          await ctx.tool.hook(
+            "execute.before",
+            ({ tool: name, id, messageID }) => void seen.push({ tool: name, id, messageID }),
+          )
         }),
       ],
     })
@@ -108,7 +118,13 @@ rule(
       { tool: "direct", id: "one" },
       { tool: "shell", input: { command: "true" }, id: "two" },
     ])
-    assert.deepEqual(seen.splice(0).map((event) => [event.tool, event.id]), [["direct", "one"], ["shell", "two"]]) // prettier-ignore
+    assert.deepEqual(
+      seen.splice(0).map((event) => [event.tool, event.id]),
+      [
+        ["direct", "one"],
+        ["shell", "two"],
+      ],
+    )
     assert.ok(results[0])
     const program = await made.execute(session, "await tools.demo.search({}); await tools.look({})")
     assert.deepEqual(
@@ -164,7 +180,10 @@ rule(37, "a throw in before keeps the executor from running; the model reads the
   const program = await made.execute(session, "try { await tools.child({}) } catch (error) { return error.message }")
   assert.equal(program.text, "child is not for you")
   assert.deepEqual(ran, [])
-  assert.deepEqual(notes.filter((note) => note.startsWith("after")), ["after execute completed"]) // prettier-ignore
+  assert.deepEqual(
+    notes.filter((note) => note.startsWith("after")),
+    ["after execute completed"],
+  )
 })
 
 rule(38, "after has the input as it ran, and may replace the result or the error", async ({ host }) => {

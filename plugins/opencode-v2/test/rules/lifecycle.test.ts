@@ -18,7 +18,10 @@ rule(9, "setup gives nothing, a cleanup, or a promise of either", async ({ host 
     ],
   })
   const location = await made.location()
-  assert.deepEqual(location.plugins().map((state) => state.status), ["active", "active", "active"]) // prettier-ignore
+  assert.deepEqual(
+    location.plugins().map((state) => state.status),
+    ["active", "active", "active"],
+  )
   await location.configure([])
   assert.deepEqual(cleaned, ["async", "sync"])
 })
@@ -38,7 +41,10 @@ rule(9, "what a setup registered before it threw is gone", async ({ host }) => {
     ],
   })
   const location = await made.location()
-  assert.deepEqual(location.plugins().map((state) => state.status), ["failed", "active"]) // prettier-ignore
+  assert.deepEqual(
+    location.plugins().map((state) => state.status),
+    ["failed", "active"],
+  )
   assert.ok(!ids(await location.tools()).includes("left_over"))
   assert.ok(ids(await location.tools()).includes("fine"))
   await made.shell.user(await made.session.create(), "true")
@@ -157,7 +163,10 @@ rule(13, "two locations have two instances, each with its own place", async ({ h
   const below = join(directory, "below")
   mkdirSync(below)
   const session = await made.session.create({ directory: below })
-  assert.deepEqual(places.map((place) => place.directory), [directory, below]) // prettier-ignore
+  assert.deepEqual(
+    places.map((place) => place.directory),
+    [directory, below],
+  )
   assert.equal(places[1]?.project.directory, directory)
   assert.equal((await made.call(session, "where")).text, below)
 })

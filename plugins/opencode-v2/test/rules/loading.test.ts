@@ -14,7 +14,12 @@ async function states(host: Host) {
 
 rule(1, "a default export with an id and a setup or an effect is a plugin; effect is preferred", async ({ host }) => {
   const calls: string[] = []
-  const both = { id: "both", setup: () => void calls.push("setup"), effect: () => void calls.push("effect"), server: async () => ({}) } // prettier-ignore
+  const both = {
+    id: "both",
+    setup: () => void calls.push("setup"),
+    effect: () => void calls.push("effect"),
+    server: async () => ({}),
+  }
   const made = await host({
     plugins: [
       { module: { default: { id: "plain", setup: () => void calls.push("plain"), more: 1 }, other: () => {} } },
@@ -68,13 +73,17 @@ rule(
     file("b/index.ts", source("b-index"))
     symlinkSync(join(directory, "b"), join(directory, "link"))
     const made = await host({ plugins: ["./a", "./link"] })
-    assert.deepEqual((await states(made)).map((state) => state.id), ["a-server", "b-index"]) // prettier-ignore
+    assert.deepEqual(
+      (await states(made)).map((state) => state.id),
+      ["a-server", "b-index"],
+    )
   },
 )
 
 rule(3, "a package is entered by its export ./server; its root only where the host falls back", async (given) => {
   const { host, file, switches } = given
-  const manifest = (name: string, exports: object) => file(`node_modules/${name}/package.json`, JSON.stringify({ name, type: "module", exports })) // prettier-ignore
+  const manifest = (name: string, exports: object) =>
+    file(`node_modules/${name}/package.json`, JSON.stringify({ name, type: "module", exports }))
   manifest("with-server", { ".": "./root.js", "./server": { import: "./dist/server.js" } })
   file("node_modules/with-server/dist/server.js", source("with-server"))
   file("node_modules/with-server/root.js", source("wrong"))
@@ -142,7 +151,10 @@ rule(7, "the second of two plugins with one id fails", async ({ host }) => {
   const made = await host({
     plugins: [plugin("twin", () => void ran.push("first")), plugin("twin", () => void ran.push("second"))],
   })
-  assert.deepEqual((await states(made)).map((state) => state.status), ["active", "failed"]) // prettier-ignore
+  assert.deepEqual(
+    (await states(made)).map((state) => state.status),
+    ["active", "failed"],
+  )
   assert.deepEqual(ran, ["first"])
 })
 

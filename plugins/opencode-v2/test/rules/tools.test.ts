@@ -205,7 +205,8 @@ const standard: StandardSchema = {
   "~standard": {
     version: 1,
     vendor: "test",
-    validate: (value: any) => (value?.n === undefined ? { issues: [{ message: "n is missing" }] } : { value: { n: Number(value.n) } }), // prettier-ignore
+    validate: (value: any) =>
+      value?.n === undefined ? { issues: [{ message: "n is missing" }] } : { value: { n: Number(value.n) } },
     jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) },
   },
 }
@@ -392,5 +393,7 @@ rule(41, "the transcript and session.tool.called keep what the model sent", asyn
   assert.deepEqual(made.session.transcript(session)[0]?.input, { text: "sent" })
   const called = made.events.of("session.tool.called")[0]
   assert.deepEqual(called?.data.input, { text: "sent" })
-  assert.ok(made.events.all.indexOf(called as never) < made.events.all.findIndex((one) => one.type === "session.tool.success")) // prettier-ignore
+  assert.ok(
+    made.events.all.indexOf(called as never) < made.events.all.findIndex((one) => one.type === "session.tool.success"),
+  )
 })

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,9 @@ type execOptions struct {
 	input       string
 	inputGiven  bool
 	typecheck   string
+	where       string
+	inputTaken  bool // standard input was the program or its input
+	live        bool // what the process wrote was shown at once
 	stream      bool
 }
 
@@ -73,6 +78,7 @@ func (a *app) execCommand() *cobra.Command {
 	f.StringVar(&o.memory, "memory", "", "`bytes` the program may use, such as 128MiB; from 4MiB to 1984MiB")
 	f.StringVar(&o.input, "input", "", "`JSON` the program sees as input; - reads standard input")
 	f.StringVar(&o.typecheck, "typecheck", "", "off, warn or strict: hold the program against the types of its tools first; default: script.typecheck")
+	f.StringVar(&o.where, "where", "auto", "local: deno, bun and node beside this command; remote: in the daemon; auto: local where it can be")
 	f.BoolVar(&o.stream, "stream", false, "print every frame of the run as a line of JSON")
 	return c
 }
@@ -105,8 +111,9 @@ func execRun(ctx context.Context, o *execOptions) error {
 	if err != nil {
 		return err
 	}
-	v := &execView{app: o.app, client: c, stream: o.stream}
+	v := &execView{app: o.app, client: c, stream: o.stream, inputTaken: o.inputTaken, readsInput: ownInput().MatchString(req.Code)}
 	result, err := v.follow(ctx, req)
+	o.live = v.live
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -117,7 +124,10 @@ func execRun(ctx context.Context, o *execOptions) error {
 func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 	req := proto.ExecRequest{
 		Args: o.args, Engine: o.engine, Sandbox: o.sandbox, Cwd: o.app.abs(o.cwd),
-		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls, Typecheck: o.typecheck,
+		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls, Typecheck: o.typecheck, Where: o.where,
+	}
+	if !slices.Contains(wheres, o.where) {
+		return req, fault.New(fault.UsageError, "--where must be one of %s, not %q", strings.Join(wheres, ", "), o.where)
 	}
 	if o.timeoutSet {
 		ms := o.timeout.Milliseconds()
@@ -175,12 +185,12 @@ func (o *execOptions) show(r *proto.RunResult) error {
 
 func (o *execOptions) print(r *proto.RunResult) error {
 	a := o.app
-	if r.Stdout != "" {
+	if r.Stdout != "" && !o.live {
 		if err := a.text(r.Stdout); err != nil {
 			return err
 		}
 	}
-	if r.Stderr != "" {
+	if r.Stderr != "" && !o.live {
 		a.note("%s", strings.TrimSuffix(r.Stderr, "\n"))
 	}
 	if len(r.Value) > 0 && string(r.Value) != "null" {
@@ -222,6 +232,10 @@ func (o *execOptions) failure(r *proto.RunResult) {
 
 // execView shows a run while it goes on.
 type execView struct {
+	inputTaken bool // standard input is not there for a process any more
+	readsInput bool // the program reads standard input by itself
+	live       bool // set when a process writes to our own streams
+
 	app    *app
 	client *client.Client
 	stream bool
@@ -253,13 +267,22 @@ func (v *execView) follow(ctx context.Context, req proto.ExecRequest) (*proto.Ru
 		}
 	})
 	defer stop()
-	return v.client.Exec(conn, req, func(f proto.Frame) {
+	if besideAtOnce(req) {
+		stop() // the other way ends with ctx by itself
+		return v.beside(ctx, req)
+	}
+	result, err := v.client.Exec(conn, req, func(f proto.Frame) {
 		if f.Run != "" && v.id == "" {
 			v.id = f.Run
 			started <- f.Run
 		}
 		v.frame(f)
 	})
+	if errors.Is(err, client.ErrAttach) { // by the configuration's engine
+		stop()
+		return v.beside(ctx, req)
+	}
+	return result, err
 }
 
 // frame shows one frame.

@@ -59,13 +59,15 @@ func (o *execOptions) inputValue(ctx context.Context, code string) (json.RawMess
 		}
 		return json.RawMessage(o.input), nil
 	case o.file == "-": // standard input was the program
+		o.inputTaken = true
 		if o.inputGiven {
 			return nil, fault.New(fault.UsageError, "standard input cannot be both program and input")
 		}
 		return nil, nil
-	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput().MatchString(code)):
+	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput().MatchString(code) || ownInput().MatchString(code)):
 		return nil, nil
 	}
+	o.inputTaken = true
 	raw, err := o.app.readInput(ctx, "the input")
 	if err != nil {
 		return nil, err

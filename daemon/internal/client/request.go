@@ -76,6 +76,10 @@ func (c *Client) mayStart(err error) bool {
 // errDraining marks the answer of a daemon that takes no more work.
 var errDraining = errors.New("the daemon is draining")
 
+// ErrAttach marks the refusal of a program that is executed beside its caller:
+// see Attach.
+var ErrAttach = errors.New("the program is executed beside its caller")
+
 func (c *Client) send(ctx context.Context, method, path string, body []byte, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.host()+path, bytes.NewReader(body))
 	if err != nil {
@@ -154,6 +158,9 @@ func problem(res *http.Response) error {
 	e := fault.FromWire(&p.Error)
 	if res.Header.Get(proto.HeaderDraining) != "" {
 		return e.Because(errDraining)
+	}
+	if res.Header.Get(proto.HeaderAttach) != "" {
+		return e.Because(ErrAttach)
 	}
 	return e
 }

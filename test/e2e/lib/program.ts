@@ -16,6 +16,8 @@ const hosts = join(root, "test/hosts/node_modules")
 export const tenonBin = join(root, "bin/tenon")
 /** The built plugin. */
 export const pluginFile = join(root, "plugins/opencode-v1/dist/tenon.js")
+/** The built plugin for v2, as a directory that can be configured. */
+export const v2PluginDir = join(root, "plugins/opencode-v2/dist")
 
 /**
  * A binary that npm packages ship for each kind of machine. The launcher in front
@@ -79,7 +81,8 @@ export function makePlace(): Place {
   return place
 }
 
-function preseed(dir: string) {
+/** Makes a configuration folder of opencode that needs no npm install. */
+export function preseed(dir: string) {
   mkdirSync(join(dir, "node_modules"), { recursive: true })
   const lock = { name: "x", lockfileVersion: 3, packages: { "": { dependencies: { "@opencode-ai/plugin": "*" } } } }
   writeFileSync(join(dir, "package-lock.json"), JSON.stringify(lock))

@@ -63,7 +63,7 @@ func command(rt Runtime, p engine.Program, at place, profile sandbox.Profile) []
 		if !profile.Mode.Strict() {
 			return append(argv, "--allow-all", at.main)
 		}
-		write := []string{at.dir, "/dev/fd"}
+		write := []string{at.dir, "/dev/fd", "/dev/null"}
 		if profile.Mode == sandbox.WorkspaceWrite && profile.Workspace != "" {
 			write = append(write, profile.Workspace)
 		}

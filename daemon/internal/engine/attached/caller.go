@@ -83,7 +83,7 @@ func (c *Caller) wait(ctx context.Context, l *link, req proto.ExecRequest, patie
 	defer cancelled()
 	raw, err := l.ask(asking, proto.MethodExecAttach, req, id)
 	if err != nil {
-		if l.life.Err() != nil {
+		if isLost(err) {
 			err = lost().Because(err)
 		}
 		return nil, err

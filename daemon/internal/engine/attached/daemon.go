@@ -65,13 +65,17 @@ func (d *Daemon) attach(ctx context.Context, params json.RawMessage, start func(
 	if err := proto.Decode(params, &req); err != nil {
 		return nil, fault.New(fault.UsageError, "request: %w", err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	gone := context.AfterFunc(d.link.life, func() { // what the link itself says is of no use to a reader of history
-		cancel(fault.New(fault.Cancelled, "the command that ran the program beside itself is gone"))
+	stop := context.AfterFunc(ctx, func() {
+		if d.link.life.Err() != nil { // what the link itself says is of no use to a reader of history
+			cancel(gone())
+			return
+		}
+		cancel(context.Cause(ctx))
 	})
-	defer gone()
-	r, err := start(ctx, d, req)
+	defer stop()
+	r, err := start(running, d, req)
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +144,14 @@ func (r *remote) Run(ctx context.Context, p engine.Program, h engine.Host) *engi
 		return outcomeOf(o)
 	case ctx.Err() != nil:
 		return &engine.Outcome{Err: fault.From(context.Cause(ctx))}
-	case r.d.link.life.Err() != nil:
-		return &engine.Outcome{Err: fault.New(fault.Cancelled, "the command that ran the program beside itself is gone").Because(err)}
+	case isLost(err):
+		return &engine.Outcome{Err: gone().Because(err)}
 	}
 	return &engine.Outcome{Err: fault.From(err)}
+}
+
+func gone() *fault.Error {
+	return fault.New(fault.Cancelled, "the command that executed the program is gone")
 }
 
 func (d *Daemon) running() (engine.Host, error) {

@@ -210,9 +210,20 @@ func (l *link) ask(ctx context.Context, method string, params any, named chan<- 
 		case m := <-answer: // it came last
 			return m.Result, failureOf(m)
 		default:
-			return nil, context.Cause(l.life)
+			return nil, &lostError{context.Cause(l.life)}
 		}
 	}
+}
+
+// lostError is the end of the connection, as the end of a request.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string { return "the connection was lost: " + e.cause.Error() }
+func (e *lostError) Unwrap() error { return e.cause }
+
+func isLost(err error) bool {
+	var lost *lostError
+	return errors.As(err, &lost)
 }
 
 func (l *link) register() (int64, chan proto.RPCMessage) {
@@ -259,7 +270,7 @@ func (l *link) send(m proto.RPCMessage) error {
 	}
 	if _, err := l.conn.Write(append(raw, '\n')); err != nil {
 		l.close(err)
-		return err
+		return &lostError{err}
 	}
 	return nil
 }

@@ -1,0 +1,319 @@
+package attached
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/script"
+	"tenon/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is far beyond what anything here takes, also on a busy machine.
+const patience = 30 * time.Second
+
+// tools is a double of what programs reach.
+type tools struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (h *tools) note(s string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, s)
+}
+
+func (h *tools) Call(ctx context.Context, server, tool string, args []byte, o engine.CallOptions) (engine.CallValue, error) {
+	switch tool {
+	case "refuse":
+		return engine.CallValue{}, fault.New(fault.PermissionDenied, "no").At(server, tool)
+	case "wait":
+		h.note("waiting")
+		<-ctx.Done()
+		h.note("given up: " + context.Cause(ctx).Error())
+		return engine.CallValue{}, context.Cause(ctx)
+	}
+	return engine.CallValue{Value: args, Raw: []byte(`{"content":[]}`)}, nil
+}
+func (h *tools) Search(_ context.Context, q []byte) ([]byte, error) { return q, nil }
+func (h *tools) Describe(_ context.Context, path string) ([]byte, error) {
+	return json.Marshal("about " + path)
+}
+func (h *tools) Emit(v []byte)          { h.note("emit " + string(v)) }
+func (h *tools) Log(r engine.LogRecord) { h.note("log " + r.Message) }
+
+// aRun is a double of a run in the daemon, on an engine at the other end.
+type aRun struct {
+	done   chan struct{}
+	result *proto.RunResult
+	out    *engine.Outcome
+	frames []proto.Frame
+}
+
+func (r *aRun) Wait() *proto.RunResult { <-r.done; return r.result }
+func (r *aRun) Frames(ctx context.Context) <-chan proto.Frame {
+	out := make(chan proto.Frame)
+	send := func(f proto.Frame) {
+		select {
+		case out <- f:
+		case <-ctx.Done():
+		}
+	}
+	go func() {
+		defer close(out)
+		for _, f := range r.frames {
+			send(f)
+		}
+		<-r.done
+		send(proto.Frame{Type: "end"})
+	}()
+	return out
+}
+
+// rig is both ends of a connection.
+type rig struct {
+	tools  *tools
+	run    *aRun
+	frames []string
+	limit  func(context.Context) context.Context // of the run; nil: none
+	ours   net.Conn                              // the daemon's end
+	served chan struct{}
+}
+
+// start connects both ends and returns what the caller's Run comes to.
+func (r *rig) start(t *testing.T, ctx context.Context, execute func(context.Context, Job, engine.Host) *engine.Outcome) (*proto.RunResult, error) {
+	t.Helper()
+	theirs := r.connect(t)
+	c := Caller{Execute: execute, Frame: func(f proto.Frame) { r.frames = append(r.frames, f.Type) }}
+	result, err := c.Run(ctx, theirs, bufio.NewReader(theirs), proto.ExecRequest{Code: "code", Engine: "deno"}, patience)
+	<-r.served
+	return result, err
+}
+
+func (r *rig) connect(t *testing.T) net.Conn {
+	t.Helper()
+	var theirs net.Conn
+	r.ours, theirs = net.Pipe()
+	r.tools, r.served = &tools{}, make(chan struct{})
+	go func() {
+		defer close(r.served)
+		Serve(r.ours, bufio.NewReader(r.ours), func(ctx context.Context, d *Daemon, req proto.ExecRequest) (Run, error) {
+			if req.Code == "refused" {
+				return nil, fault.New(fault.UsageError, "refused")
+			}
+			e := d.Engine(req.Engine, func(context.Context, string) (*script.Program, error) {
+				return &script.Program{Code: "compiled", Above: 1, Skip: 1, Edits: []script.Edit{{Line: 1, New: 8}}}, nil
+			})
+			r.run = &aRun{done: make(chan struct{}), frames: []proto.Frame{{Type: "start"}}}
+			if r.limit != nil {
+				ctx = r.limit(ctx)
+			}
+			go func() {
+				defer close(r.run.done)
+				r.run.out = e.Run(ctx, engine.Program{
+					Source: req.Code, Name: "a.ts", Args: []string{"x"}, Input: json.RawMessage(`{"n":12345678901234567890}`), Sandbox: "full", Cwd: "/w",
+					Namespaces: []engine.Namespace{{Name: "fake", Global: true, Server: "fake", Tools: map[string]string{"a_b": "a-b"}}},
+					Session:    engine.SessionInfo{ID: "s", Cwd: "/w", RunID: "r"},
+					Limits:     engine.Limits{CPU: time.Minute, Memory: 1 << 20, Concurrency: 3, Float: time.Second},
+				}, r.tools)
+				r.run.result = &proto.RunResult{ID: "r", OK: r.run.out.Err == nil, Value: r.run.out.Value}
+				if r.run.out.Err != nil {
+					r.run.result.Error = r.run.out.Err.Wire()
+				}
+			}()
+			return r.run, nil
+		})
+	}()
+	return theirs
+}
+
+func TestAProgramIsExecutedAtTheOtherEnd(t *testing.T) {
+	r := &rig{}
+	result, err := r.start(t, t.Context(), func(ctx context.Context, j Job, h engine.Host) *engine.Outcome {
+		p := j.Program
+		if j.Engine != "deno" || j.Compiled.Code != "compiled" || !j.Compiled.Module() == (j.Compiled.Skip == 0) || len(j.Compiled.Edits) != 1 ||
+			p.Name != "a.ts" || p.Args[0] != "x" || string(p.Input) != `{"n":12345678901234567890}` || p.Sandbox != "full" || p.Cwd != "/w" ||
+			p.Namespaces[0].Tools["a_b"] != "a-b" || p.Session.RunID != "r" || p.Limits.CPU != time.Minute || p.Limits.Float != time.Second || p.Limits.Concurrency != 3 {
+			t.Errorf("%+v", j)
+		}
+		h.Log(engine.LogRecord{Level: "info", Message: "one"})
+		h.Emit([]byte(`2`))
+		v, err := h.Call(ctx, "fake", "echo", []byte(`{"big":12345678901234567890}`), engine.CallOptions{})
+		if err != nil || string(v.Value) != `{"big":12345678901234567890}` || string(v.Raw) != `{"content":[]}` {
+			t.Errorf("call: %s, %s, %v", v.Value, v.Raw, err)
+		}
+		_, err = h.Call(ctx, "fake", "refuse", []byte(`{}`), engine.CallOptions{})
+		if e := fault.From(err); e.Kind != fault.PermissionDenied || e.Server != "fake" || e.Tool != "refuse" {
+			t.Errorf("refused: %+v", e)
+		}
+		found, err := h.Search(ctx, []byte(`{"query":"x"}`))
+		if err != nil || string(found) != `{"query":"x"}` {
+			t.Errorf("search: %s, %v", found, err)
+		}
+		about, err := h.Describe(ctx, "fake.echo")
+		if err != nil || string(about) != `"about fake.echo"` {
+			t.Errorf("describe: %s, %v", about, err)
+		}
+		return &engine.Outcome{
+			Value: json.RawMessage(`{"n":98765432109876543210}`), Stdout: "out", Stderr: "err", Logs: []engine.LogRecord{{Level: "info", Message: "one"}},
+			Emits: []json.RawMessage{json.RawMessage(`2`)}, Warnings: []engine.Warning{{Kind: "K", Message: "m"}},
+			Dropped: engine.Dropped{OutputBytes: 7}, CPU: time.Second, Memory: 9,
+		}
+	})
+	if err != nil || !result.OK || string(result.Value) != `{"n":98765432109876543210}` {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	o := r.run.out
+	if o.Stdout != "out" || o.Stderr != "err" || o.Logs[0].Message != "one" || string(o.Emits[0]) != "2" || o.Warnings[0].Kind != "K" ||
+		o.Dropped.OutputBytes != 7 || o.CPU != time.Second || o.Memory != 9 {
+		t.Errorf("%+v", o)
+	}
+	if strings.Join(r.tools.said, ", ") != "log one, emit 2" || strings.Join(r.frames, " ") != "start end" {
+		t.Errorf("%v, frames %v", r.tools.said, r.frames)
+	}
+}
+
+func TestAFailureKeepsItsKindPlaceAndStack(t *testing.T) {
+	r := &rig{}
+	if _, err := r.start(t, t.Context(), func(context.Context, Job, engine.Host) *engine.Outcome {
+		e := fault.New(fault.ScriptError, "it broke").WithHint("mend it")
+		e.Position = &fault.Position{Line: 3, Column: 4}
+		return &engine.Outcome{Err: e, Stack: "at f (3:4)"}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	o := r.run.out
+	if o.Err == nil || o.Err.Kind != fault.ScriptError || o.Err.Hint != "mend it" || *o.Err.Position != (fault.Position{Line: 3, Column: 4}) || o.Stack != "at f (3:4)" {
+		t.Errorf("%+v, stack %q", o.Err, o.Stack)
+	}
+}
+
+// until waits for the end of a program and reports why it ended.
+func until(ctx context.Context) *engine.Outcome {
+	<-ctx.Done()
+	return &engine.Outcome{Stdout: "so far", Err: fault.From(context.Cause(ctx))}
+}
+
+func TestARunsEndReachesTheProgramWithItsReason(t *testing.T) {
+	r := &rig{limit: func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(fault.New(fault.TimeoutExceeded, "the run exceeded its limit"))
+		return ctx
+	}}
+	_, err := r.start(t, t.Context(), func(ctx context.Context, _ Job, _ engine.Host) *engine.Outcome { return until(ctx) })
+	if err != nil || r.run.out.Err == nil || r.run.out.Err.Kind != fault.TimeoutExceeded || r.run.out.Stdout != "so far" {
+		t.Errorf("%+v, %v", r.run.out, err)
+	}
+}
+
+func TestAnInterruptEndsProgramCallsAndRun(t *testing.T) {
+	r := &rig{}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	result, err := r.start(t, ctx, func(ctx context.Context, _ Job, h engine.Host) *engine.Outcome {
+		called := make(chan error, 1)
+		go func() {
+			_, err := h.Call(ctx, "fake", "wait", []byte(`{}`), engine.CallOptions{})
+			called <- err
+		}()
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			r.tools.mu.Lock()
+			waiting := len(r.tools.said) > 0
+			r.tools.mu.Unlock()
+			if waiting {
+				break
+			}
+		}
+		interrupt(fault.New(fault.Cancelled, "interrupted"))
+		if err := <-called; fault.KindOf(err) != fault.Cancelled {
+			t.Errorf("the call: %v", err)
+		}
+		return until(ctx)
+	})
+	if err != nil || result.OK || result.Error.Kind != string(fault.Cancelled) {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if len(r.tools.said) != 2 || !strings.HasPrefix(r.tools.said[1], "given up") {
+		t.Errorf("%v", r.tools.said)
+	}
+}
+
+func TestALostDaemonEndsTheProgramBeforeTheCommand(t *testing.T) {
+	r, ended := &rig{}, false
+	result, err := r.start(t, t.Context(), func(ctx context.Context, _ Job, _ engine.Host) *engine.Outcome {
+		_ = r.ours.Close()
+		<-ctx.Done()
+		if fault.KindOf(context.Cause(ctx)) != fault.DaemonUnavailable {
+			t.Errorf("the program's reason: %v", context.Cause(ctx))
+		}
+		ended = true
+		return &engine.Outcome{}
+	})
+	if result != nil || fault.KindOf(err) != fault.DaemonUnavailable || !ended {
+		t.Errorf("%+v, %v, ended %v", result, err, ended)
+	}
+}
+
+func TestALostCommandCancelsTheRun(t *testing.T) {
+	r := &rig{}
+	theirs := r.connect(t)
+	in := bufio.NewReader(theirs)
+	go func() { // as much of a caller as is needed to be lost
+		_, _ = theirs.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"exec/attach","params":{"code":"x","engine":"deno"}}` + "\n"))
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil || strings.Contains(line, proto.MethodProgramRun) {
+				_ = theirs.Close()
+				return
+			}
+		}
+	}()
+	<-r.served
+	<-r.run.done
+	if o := r.run.out; o.Err == nil || o.Err.Kind != fault.Cancelled || !strings.Contains(o.Err.Message, "is gone") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+	r := &rig{}
+	theirs := r.connect(t)
+	c := Caller{Frame: func(proto.Frame) {}}
+	_, err := c.Run(t.Context(), theirs, bufio.NewReader(theirs), proto.ExecRequest{Code: "refused"}, patience)
+	<-r.served
+	if fault.KindOf(err) != fault.UsageError || err.Error() != "refused" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAConnectionHasOneRunAndSpeaksSense(t *testing.T) {
+	r := &rig{}
+	theirs := r.connect(t)
+	l := newLink(theirs, bufio.NewReader(theirs))
+	served := make(chan struct{})
+	go func() { defer close(served); l.serve() }()
+	if _, err := l.call(t.Context(), proto.MethodToolCall, proto.ProgramCall{Args: json.RawMessage(`{}`)}); fault.KindOf(err) != fault.Cancelled {
+		t.Errorf("a call without a run: %v", err)
+	}
+	if _, err := l.call(t.Context(), "no/such", struct{}{}); fault.KindOf(err) != fault.UsageError {
+		t.Errorf("an unknown method: %v", err)
+	}
+	_, _ = theirs.Write([]byte("nonsense\n"))
+	<-r.served
+	<-served
+	if _, err := l.call(t.Context(), "late", struct{}{}); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -176,3 +176,20 @@ func BenchmarkCatalogue1000Tools(b *testing.B) {
 		}
 	})
 }
+
+func TestTokensAreCountedAsATokenizerSplits(t *testing.T) {
+	for text, want := range map[string]int{ // as o200k_base counts
+		"":              0,
+		"tools.fs.read": 3,
+		"read_file(args: { path: string; head?: number })":                    13,
+		"\n  echo(args: { message: string }) // Echoes back the input string": 17,
+		`"success" | "info"`: 7,
+		"12345 tools":        3,
+		"camelCaseName":      3,
+		"a\n\nb":             3,
+	} {
+		if got := Tokens(text); got < want-1 || got > want+1 {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}

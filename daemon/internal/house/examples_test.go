@@ -32,7 +32,7 @@ func TestProgramsOfThePagesCompile(t *testing.T) {
 		}
 		for _, source := range fenced(t, page, "ts") {
 			found++
-			if _, err := script.Transform(source); err != nil {
+			if _, err := script.Transform(source, script.QuickJS); err != nil {
 				t.Errorf("%s: %v\n%s", page, err, source)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 
 	"tenon/daemon/internal/config"
@@ -16,31 +15,17 @@ import (
 	"tenon/proto"
 )
 
-// LandlockVariable lowers what is believed of the kernel's Landlock: its value is
-// the version that counts, 0 for none. It never raises it.
-const LandlockVariable = "TENON_LANDLOCK"
-
-// sandboxSupport is what this machine can enforce.
-func sandboxSupport(env config.Env) sandbox.Support {
-	s := sandbox.Probe()
-	if abi, err := strconv.Atoi(env[LandlockVariable]); err == nil {
-		s = s.AtMost(abi)
-	}
-	return s
-}
-
 // openEngines makes the engines that are processes; none starts anything yet.
 func (d *daemon) openEngines(compiler *script.Compiler) map[string]engine.Engine {
 	env := config.EnvFrom(d.o.Environ)
 	dir := filepath.Join(d.o.Paths.Runtime, "programs")
 	_ = os.RemoveAll(dir) // of a killed predecessor, whose processes are gone by now
-	support := sandboxSupport(env)
 	hidden := []string{d.o.Paths.Runtime, filepath.Dir(d.o.Paths.Socket), d.o.Paths.State, config.ConfigDir(env, d.o.Paths.Home)}
 	out := map[string]engine.Engine{d.engine.Name(): d.engine}
 	for _, name := range process.Names() {
 		out[name] = process.New(process.Options{
 			Name: name, Record: d.record, Compiler: compiler, Executable: d.o.Executable, Dir: dir,
-			Path: env["PATH"], Hidden: hidden, Support: &support, Log: d.log,
+			Path: env["PATH"], Hidden: hidden, Log: d.log,
 		})
 	}
 	return out
@@ -72,7 +57,7 @@ func (d *daemon) engines(ctx context.Context, view *config.View, env config.Env)
 
 // sandboxes says which modes the engines that are processes can be held to here.
 func (d *daemon) sandboxes() *proto.Sandbox {
-	s := sandboxSupport(config.EnvFrom(d.o.Environ))
+	s := sandbox.Probe()
 	out := &proto.Sandbox{Landlock: s.ABI, Reason: s.Reason, Gaps: s.Gaps}
 	for _, m := range sandbox.Modes() {
 		if s.Holds(m) == nil {

@@ -7,8 +7,11 @@ import { cli } from "./surfaces/cli.ts"
 import { mcpHttp, mcpStdio } from "./surfaces/mcp.ts"
 import { run, type Agent, type Behaviour, type Running, type Surface } from "./surfaces/surface.ts"
 import { v1 } from "./surfaces/v1.ts"
+import { v2 } from "./surfaces/v2.ts"
 
-const surfaces: Surface[] = [v1, mcpStdio, mcpHttp, cli]
+const all: Surface[] = [v1, v2("2.0.3"), v2("2.0.15"), v2("2.0.23"), mcpStdio, mcpHttp, cli]
+/** TENON_TEST_SURFACE picks those whose name holds it. */
+const surfaces = all.filter(({ name }) => name.includes(process.env.TENON_TEST_SURFACE ?? ""))
 
 /** What the rules say of `srv`; each behaviour asks about tools of its own, since "always" is remembered. */
 const rules = {

@@ -13,8 +13,6 @@ export interface SceneOptions {
   servers?: Record<string, Record<string, unknown>>
   /** tenon's own permission settings. */
   permissions?: Record<string, unknown>
-  /** Where the daemon listens besides its socket. */
-  listen?: { address: string; token: string }
   /** opencode's config: permission, agent, … */
   opencode?: Record<string, unknown>
   /** More plugins, loaded before tenon's. */
@@ -88,10 +86,10 @@ export async function startScene(make: (place: Place) => SceneOptions): Promise<
 }
 
 /** Writes tenon's config of the user. */
-export function writeConfig(place: Place, { servers = {}, permissions, listen }: SceneOptions) {
+export function writeConfig(place: Place, { servers = {}, permissions }: SceneOptions) {
   const file = join(place.home, ".config/tenon/config.jsonc")
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, JSON.stringify({ servers, permissions, listen }, null, 2))
+  writeFileSync(file, JSON.stringify({ servers, permissions }, null, 2))
 }
 
 /** opencode's config with the plugin in it. */

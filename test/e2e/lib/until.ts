@@ -3,7 +3,7 @@
 import { setTimeout as pause } from "node:timers/promises"
 
 /** How long anything may take before a test gives up; machines of CI are slow. */
-export const patience = 90_000
+export const patience = 60_000
 
 /** Polls until `condition` gives something other than undefined or false. */
 export async function until<T>(what: string, condition: () => T | Promise<T>, ms = patience): Promise<NonNullable<T>> {

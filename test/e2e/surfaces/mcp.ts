@@ -5,10 +5,12 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { ElicitRequestSchema, ListRootsRequestSchema, type ElicitResult } from "@modelcontextprotocol/sdk/types.js"
+import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { hostEnvironment } from "../lib/host.ts"
-import { freePort, tenonBin } from "../lib/program.ts"
+import { tenonBin } from "../lib/program.ts"
 import { fake, makeScenery, type Scenery } from "../lib/scene.ts"
+import { unixFetch } from "../lib/unixfetch.ts"
 import { until } from "../lib/until.ts"
 import type { Agent, Program, Question, Rules, Running, Surface } from "./surface.ts"
 
@@ -17,24 +19,14 @@ const without: Surface["without"] = {
   shell: "an MCP client has no shell that tenon knows of",
 }
 
-export const mcpStdio: Surface = {
-  name: "MCP over stdio",
-  without,
-  start: (rules) => start(rules, undefined, (scenery) => stdio(scenery)),
-}
+export const mcpStdio: Surface = { name: "MCP over stdio", without, start: (rules) => start(rules, stdio) }
+export const mcpHttp: Surface = { name: "MCP over HTTP", without, start: (rules) => start(rules, http) }
 
-export const mcpHttp: Surface = {
-  name: "MCP over HTTP",
-  without,
-  async start(rules) {
-    const listen = { address: `127.0.0.1:${await freePort()}`, token: "a-token-of-this-test-only-0123456789" }
-    return start(rules, listen, async (scenery) => {
-      await scenery.tenon("daemon", "start") // nothing on HTTP starts it
-      return new StreamableHTTPClientTransport(new URL(`http://${listen.address}/mcp`), {
-        requestInit: { headers: { authorization: `Bearer ${listen.token}` } },
-      }) as Transport
-    })
-  },
+/** Over the socket, as the user: nothing on HTTP starts the daemon. */
+const http = async ({ place, tenon }: Scenery): Promise<Transport> => {
+  await tenon("daemon", "start")
+  const options = { fetch: unixFetch(join(place.runtime, "daemon.sock")) }
+  return new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), options) as Transport
 }
 
 const stdio = async (scenery: Scenery): Promise<Transport> =>
@@ -45,15 +37,10 @@ const stdio = async (scenery: Scenery): Promise<Transport> =>
     cwd: scenery.place.project,
   })
 
-async function start(
-  rules: Rules,
-  listen: { address: string; token: string } | undefined,
-  transport: (scenery: Scenery) => Promise<Transport>,
-): Promise<Running> {
+async function start(rules: Rules, transport: (scenery: Scenery) => Promise<Transport>): Promise<Running> {
   const scenery = makeScenery((place) => ({
     servers: { srv: { command: fake(place, "srv"), scope: "session", maxInstances: 40 } },
     permissions: { rules },
-    ...(listen ? { listen } : {}),
   }))
   const clients = new Set<Client>()
 

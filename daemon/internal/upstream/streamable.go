@@ -19,6 +19,7 @@ const (
 	resumeFirst = 100 * time.Millisecond // doubled by each try, unless the server says what it wants
 	listenFirst = time.Second            // likewise, for the stream of what belongs to no request
 	listenMost  = 30 * time.Second
+	listenWait  = 500 * time.Millisecond // for the first of those streams, before the first call
 	renewWithin = 30 * time.Second // for a new session, where there is no startTimeout
 )
 
@@ -275,9 +276,12 @@ func (w *streamable) get(ctx context.Context, last string) (*http.Response, erro
 	return resp, err
 }
 
-// ready begins to listen for what belongs to no request.
+// ready begins to listen for what belongs to no request. It waits a moment for
+// the server to take the stream, or to refuse it: many send their questions on
+// it even during a call, and lose them where there is none.
 func (w *streamable) ready(version string) {
 	ctx, cancel := context.WithCancel(w.c.ctx)
+	open := make(chan struct{})
 	w.mu.Lock()
 	w.version = version
 	old := w.unheard
@@ -287,17 +291,27 @@ func (w *streamable) ready(version string) {
 		old()
 	}
 	// The newest protocol has no such stream: the SDK's session subscribes.
-	if version >= discoverVersion || !w.c.start(func() { w.listen(ctx) }) {
+	if version >= discoverVersion || !w.c.start(func() { w.listen(ctx, sync.OnceFunc(func() { close(open) })) }) {
 		cancel()
+		return
+	}
+	late := time.NewTimer(listenWait)
+	defer late.Stop()
+	select {
+	case <-open:
+	case <-late.C: // some answer with the first event only
+	case <-ctx.Done():
 	}
 }
 
-// listen ends with its session, or when the server offers no such stream.
-func (w *streamable) listen(ctx context.Context) {
+// listen ends with its session, or when the server offers no such stream. It
+// tells open when the server has answered for the first time.
+func (w *streamable) listen(ctx context.Context, open func()) {
 	e := w.events(0)
 	delay := listenFirst
 	for {
 		resp, err := w.get(ctx, e.last)
+		open()
 		if err == nil {
 			if resp.StatusCode != http.StatusOK || !isEvents(resp) {
 				_ = resp.Body.Close()

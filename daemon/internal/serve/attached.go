@@ -63,10 +63,12 @@ func (d *daemon) sweepAfter(r *run.Run, at *attached.Daemon) {
 	default:
 		return // it is there, and clears up by itself
 	}
+	look := time.NewTicker(sweepPause) // the lock of another process tells nobody
+	defer look.Stop()
 	for range sweepTries {
 		if attached.Sweep(context.Background(), d.o.Paths.Runtime, d.log) == 0 {
 			return
 		}
-		time.Sleep(sweepPause)
+		<-look.C
 	}
 }

@@ -1,11 +1,14 @@
 /** The same behaviours on every surface: real hosts, MCP clients, the command line. */
 
 import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { after, before, describe, test } from "node:test"
+import { root } from "./lib/program.ts"
 import { until } from "./lib/until.ts"
 import { cli } from "./surfaces/cli.ts"
 import { mcpHttp, mcpStdio } from "./surfaces/mcp.ts"
-import { run, type Agent, type Behaviour, type Running, type Surface } from "./surfaces/surface.ts"
+import { behaviours, run, type Agent, type Behaviour, type Running, type Surface } from "./surfaces/surface.ts"
 import { v1 } from "./surfaces/v1.ts"
 import { v2 } from "./surfaces/v2.ts"
 
@@ -27,6 +30,29 @@ const rules = {
 /** A program that gives what a call came to, "ok" or the failure's kind and the user's words. */
 const outcome = (tool: string, args: object = {}) =>
   `try { await tools.srv.${tool}(${JSON.stringify(args)}); "ok" } catch (e) { [e.kind, e.feedback].filter(Boolean).join(" ") }`
+
+test("the table of differences in docs/opencode.md is this suite's", () => {
+  const lines = readFileSync(join(root, "docs/opencode.md"), "utf8").split("\n")
+  const cells = (line: string) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim())
+  const at = lines.findIndex((line) => line.startsWith("| behaviour |"))
+  const names = cells(lines[at]!).slice(1)
+  const rows = new Map(
+    lines
+      .slice(at + 2)
+      .filter((line) => line.startsWith("| "))
+      .map((line) => [cells(line)[0], cells(line).slice(1)]),
+  )
+  for (const surface of all) {
+    const column = names.findIndex((name) => surface.name.startsWith(name))
+    for (const behaviour of behaviours) {
+      assert.equal(rows.get(behaviour)?.[column], surface.without[behaviour] ?? "yes", `${surface.name}: ${behaviour}`)
+    }
+  }
+})
 
 for (const surface of surfaces) {
   describe(surface.name, () => {

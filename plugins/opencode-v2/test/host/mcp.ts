@@ -56,10 +56,7 @@ export class McpServers {
       const waiting = [...this.#connections.values()].filter((connection) => !connection.settled)
       if (waiting.length === 0) return
       if (Date.now() > deadline) throw new Error(`not settled: ${waiting.map((one) => one.name).join(", ")}`)
-      await Promise.race([
-        ...waiting.map((one) => one.once()),
-        new Promise((resolve) => setTimeout(resolve, 50).unref()),
-      ])
+      await new Promise((resolve) => setTimeout(resolve, 10))
     }
   }
 

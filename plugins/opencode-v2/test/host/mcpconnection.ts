@@ -45,11 +45,6 @@ export class McpConnection {
     return this.status.status !== "pending" && this.#listTimer === undefined
   }
 
-  /** Until the first attempt to connect is over. */
-  once(): Promise<void> {
-    return this.status.status === "pending" ? this.#work : Promise.resolve()
-  }
-
   /** @throws what the server or the connection says. */
   async call(tool: string, args: unknown, sessionID: string, signal: AbortSignal): Promise<CallToolResult> {
     const send = async () => {

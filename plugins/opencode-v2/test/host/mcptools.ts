@@ -14,10 +14,6 @@ export function mcpTools(core: Core, connection: McpConnection): HostTool[] {
     const namespace = normalized(connection.name)
     const name = normalized(tool.name)
     const id = effectiveID(name, namespace)
-    if (id.length > core.switches.toolNameLimit) {
-      core.log.warn("Skipping invalid tool registration", `Invalid tool name: ${id}`)
-      return []
-    }
     const info = {
       name,
       description: tool.description ?? "",
@@ -25,7 +21,14 @@ export function mcpTools(core: Core, connection: McpConnection): HostTool[] {
       output: (tool.outputSchema as JsonSchema | undefined) ?? {},
       options: { namespace, codemode: connection.config.codemode !== false },
     }
-    return [hostTool(info, (input, caller) => run(core, connection, tool, id, input, caller), core.switches)]
+    try {
+      // Of a server's tools the whole id is held to the limit.
+      if (id.length > core.switches.toolNameLimit) throw new Error(`Invalid tool name: ${id}`)
+      return [hostTool(info, (input, caller) => run(core, connection, tool, id, input, caller), core.switches)]
+    } catch (error) {
+      core.log.warn("Skipping invalid tool registration", messageOf(error))
+      return []
+    }
   })
 }
 

@@ -8,6 +8,8 @@ import { after, test } from "node:test"
 import { createHost, releases, switchesOf } from "../host/index.ts"
 import type { Cleanup, Context, Host, HostOptions, PluginSource, Release, Switches, ToolInfo } from "../host/index.ts"
 
+export type { Context } from "../host/index.ts"
+
 export interface Given {
   release: Release
   switches: Switches

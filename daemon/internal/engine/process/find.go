@@ -121,13 +121,21 @@ func ask(ctx context.Context, name, file string) (Runtime, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	c := exec.CommandContext(ctx, file, tell[name]...)
+	c := exec.Command(file, tell[name]...)
 	c.Dir = "/" // no project's settings
 	c.Env = []string{"PATH=" + filepath.Dir(file) + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "NO_COLOR=1", "DENO_NO_UPDATE_CHECK=1"}
 	c.WaitDelay = time.Second
 	var out, complaint bytes.Buffer
 	c.Stdout, c.Stderr = &out, &complaint
-	if err := c.Run(); err != nil {
+	if err := c.Start(); err != nil {
+		return Runtime{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Process.Kill() })
+	defer stop()
+	if err := c.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return Runtime{}, fmt.Errorf("no answer: %w", ctx.Err())
+		}
 		if text := strings.TrimSpace(complaint.String()); text != "" {
 			return Runtime{}, fmt.Errorf("%w: %s", err, firstLine(text))
 		}

@@ -41,7 +41,7 @@ rule(66, "the host says who it is, what it can, and where it works", async ({ ho
 rule(
   66,
   "a call carries the true session, a number of its own for progress, and arguments",
-  async ({ host, directory }) => {
+  async ({ host, directory, switches }) => {
     const made = await host({
       config: { mcp: { servers: { srv: { ...double(directory, "srv"), codemode: false } } } },
       plugins: [

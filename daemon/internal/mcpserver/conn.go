@@ -52,6 +52,7 @@ type conn struct {
 	busy     int                 // HTTP requests under way
 	quiet    time.Time           // since when busy is 0
 	peer     process             // who sent the newest HTTP request
+	streamed bool                // it has had a stream of notifications
 }
 
 // process is a client's process.

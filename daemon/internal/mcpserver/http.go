@@ -101,6 +101,7 @@ func (c *conn) enter(r *http.Request, caller *peer.Caller) (leave func()) {
 	defer c.mu.Unlock()
 	c.busy++
 	c.peer = p
+	c.streamed = c.streamed || r.Method == http.MethodGet
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -109,14 +110,15 @@ func (c *conn) enter(r *http.Request, caller *peer.Caller) (leave func()) {
 	}
 }
 
-// over says why a connection of HTTP is over, or nil: its process is gone, or
-// it has been silent for long.
+// over says why a connection of HTTP is over, or nil: its process is gone, it
+// has closed its stream of notifications and asks nothing (many clients leave
+// without a word), or it has been silent for long.
 func (c *conn) over() *fault.Error {
 	if c.http == nil {
 		return nil
 	}
 	c.mu.Lock()
-	busy, quiet, p := c.busy, c.quiet, c.peer
+	busy, quiet, streamed, p := c.busy, c.quiet, c.streamed, c.peer
 	c.mu.Unlock()
 	if busy > 0 {
 		return nil
@@ -125,6 +127,9 @@ func (c *conn) over() *fault.Error {
 		if now, err := c.s.o.StartTime(p.pid); err != nil || now != p.start {
 			return fault.New(fault.Cancelled, "the client's process is gone")
 		}
+	}
+	if streamed && time.Since(quiet) > streamGrace {
+		return fault.New(fault.Cancelled, "the client closed its stream and asks nothing")
 	}
 	if time.Since(quiet) > c.s.o.Idle {
 		return fault.New(fault.Cancelled, "the client was silent for %s", c.s.o.Idle)

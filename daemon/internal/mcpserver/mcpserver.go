@@ -37,6 +37,9 @@ const (
 	// DefaultIdle is how long an HTTP client may be silent, without a stream of
 	// notifications, until its connection counts as over.
 	DefaultIdle = 30 * time.Minute
+	// streamGrace is how long an HTTP client may take to open its stream of
+	// notifications again.
+	streamGrace = 15 * time.Second
 	// rootsWait bounds the question to a client for its directories.
 	rootsWait = 2 * time.Second
 	// lookEvery is how often silent HTTP clients are looked at.

@@ -3,9 +3,12 @@ package client
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
@@ -89,6 +92,9 @@ func (c *Client) upgrade(ctx context.Context, path, protocol string) (*MCPConn, 
 	}
 	if err != nil {
 		_ = conn.Close()
+		if ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, c.unreachable(fmt.Errorf("%w: %w", errDying, err)) // nothing was asked of it yet
+		}
 		return nil, c.broken(ctx, err)
 	}
 	if err = c.greet(res.Header); err == nil && res.StatusCode != http.StatusSwitchingProtocols {

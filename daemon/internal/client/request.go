@@ -70,8 +70,12 @@ func (c *Client) mayStart(err error) bool {
 		return false
 	}
 	var dial *dialError
-	return errors.As(err, &dial) && absent(dial.err) || errors.Is(err, errDraining)
+	return errors.As(err, &dial) && absent(dial.err) || errors.Is(err, errDraining) || errors.Is(err, errDying)
 }
+
+// errDying marks a daemon that took a connection and ended before a word was
+// exchanged.
+var errDying = errors.New("the daemon has just ended")
 
 // errDraining marks the answer of a daemon that takes no more work.
 var errDraining = errors.New("the daemon is draining")

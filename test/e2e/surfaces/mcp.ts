@@ -68,6 +68,8 @@ async function start(rules: Rules, transport: (scenery: Scenery) => Promise<Tran
     )
     clients.add(client)
     client.onclose = () => clients.delete(client)
+    // Over HTTP the SDK waits for the answer of a broken stream until its limit; an application gives up then.
+    client.onerror = () => void client.close()
     await client.connect(await transport(scenery))
     return client
   }

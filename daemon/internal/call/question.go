@@ -128,6 +128,8 @@ func (q *questions) permit(ctx context.Context, bridges []session.Bridge) error 
 // Declined warns the caller of a question that was put to nobody.
 func (q *questions) Declined(method, why string) {
 	w := proto.Warning{Kind: "QuestionDeclined", Message: fmt.Sprintf("server %s asked %s, which was declined: %s", q.c.server.Name, method, why)}
+	q.c.p.log.Info("server's question declined", "server", q.c.server.Name, "tool", q.c.toolName,
+		"session", q.c.session, "run", q.c.req.Run, "asked", method, "why", why)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed {

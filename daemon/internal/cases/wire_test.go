@@ -133,6 +133,8 @@ func (b *bridge) read() {
 			}
 		case m.Method == proto.MethodAsk:
 			b.ask(m)
+		case m.Method == proto.MethodQuestion:
+			b.question(m)
 		case len(m.ID) > 0:
 			go b.serve(m)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ const bridgeUsage = `bridge exec SESSION CODE|@FILE [timeout=DUR] [input=JSON]
        bridge call SESSION SERVER TOOL [JSON]
        bridge cancel JOB [reason=TEXT]
        bridge status SESSION · bridge search SESSION QUERY
+       bridge catalog SESSION [since=FINGERPRINT] [budget=N] · bridge types SESSION [PATH…]
        bridge rules SESSION @FILE · bridge detach SESSION [deleted]
        bridge answer REPLY [after=DUR] [key=KEY] [feedback=TEXT] [unshown=true] [host=NAME]
        bridge seen|close|kill [host=NAME]`
@@ -120,6 +122,18 @@ func message(what string, words []string, dir string, opts map[string]string, n 
 		return proto.MethodStatusGet, proto.StatusGet{Session: id}, nil
 	case what == "search" && len(words) == 2:
 		return proto.MethodCatalogSearch, proto.Search{Session: id, Directory: dir, Query: words[1]}, nil
+	case what == "catalog":
+		q := proto.CatalogQuery{Session: id, Directory: dir, Since: opts["since"]}
+		if text := opts["budget"]; text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return "", nil, usage(bridgeUsage)
+			}
+			q.Budget = n
+		}
+		return proto.MethodCatalogGet, q, nil
+	case what == "types":
+		return proto.MethodCatalogTypes, proto.TypesQuery{Session: id, Directory: dir, Paths: words[1:]}, nil
 	case what == "rules" && len(words) == 2:
 		list, err := rules("", strings.TrimPrefix(words[1], "@"), "build")
 		if err != nil {

@@ -48,6 +48,7 @@ type double struct {
 	policies []Policy // the last that matches counts
 	asks     []*Asked
 	notices  []proto.Notice
+	changes  int // catalog/changed so far
 }
 
 // Hello says how the double introduces itself and where the daemon is.
@@ -181,8 +182,15 @@ func (d *double) Close(Nothing, *Nothing) error {
 func (d *double) Seen(_ Nothing, out *[]byte) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	*out, err = json.Marshal(map[string]any{"asks": d.asks, "notices": d.notices})
+	*out, err = json.Marshal(map[string]any{"asks": d.asks, "notices": d.notices, "catalogChanged": d.changes})
 	return err
+}
+
+// changed counts a notification that lists have changed.
+func (d *double) changed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
 }
 
 // Command is a program to run as the agent's shell tool would.

@@ -135,6 +135,8 @@ func (b *bridge) read() {
 			b.ask(m)
 		case m.Method == proto.MethodQuestion:
 			b.question(m)
+		case m.Method == proto.MethodCatalogChanged:
+			b.d.changed()
 		case len(m.ID) > 0:
 			go b.serve(m)
 		}

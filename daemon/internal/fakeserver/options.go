@@ -1,6 +1,8 @@
 package fakeserver
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -255,11 +257,16 @@ func (w *words) fail(format string, args ...any) {
 	}
 }
 
-// readTools reads the file of --tools: a bare array or a whole result.
+// readTools reads the file of --tools: a bare array or a whole result. JSON is
+// put on one line, since a message is one; anything else is sent as it is.
 func readTools(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
+	}
+	var line bytes.Buffer
+	if json.Compact(&line, data) == nil {
+		data = line.Bytes()
 	}
 	if trimmed := strings.TrimSpace(string(data)); strings.HasPrefix(trimmed, "[") {
 		return []byte(`{"tools":` + trimmed + `}`), nil

@@ -222,11 +222,10 @@ func (b *builder) reference(ref string, at *place) *expr {
 			b.warn(at.in("$ref"), fmt.Sprintf("more than %d schemas are referred to", maxDefs))
 			return unknown()
 		}
-		d = &def{name: nameOf(ref, b.used), doc: notes(target, maxNote), body: unknown()}
+		d = &def{name: nameOf(ref, b.used), at: placeOf(ref), doc: notes(target, maxNote), body: unknown()}
 		b.defs[target] = d
 		b.order = append(b.order, d)
-		where := placeOf(ref)
-		b.waiting = append(b.waiting, func() { d.body = b.schema(target, where, 0) })
+		b.waiting = append(b.waiting, func() { d.body = b.schema(target, d.at, 0) })
 	}
 	d.uses++
 	return &expr{kind: reference, def: d}

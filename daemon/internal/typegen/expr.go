@@ -38,6 +38,7 @@ type member struct {
 // def is a schema with a name of its own.
 type def struct {
 	name   string
+	at     *place // as the first reference has it
 	body   *expr
 	doc    []string
 	uses   int

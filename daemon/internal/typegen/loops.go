@@ -44,12 +44,15 @@ func (b *builder) cutLoops() {
 			case 0:
 				walk(e.def)
 			case 1:
-				b.warn(&place{nil, d.name}, "the schema is made of nothing but itself")
+				b.warn(d.at, "the schema is made of nothing but itself")
 				*e = *unknown()
 			}
 		})
 		d.mark = 2
 		d.body = again(d.body)
+		if d.body.kind == reference && d.body.def.body.kind == atom {
+			d.body = d.body.def.body
+		}
 	}
 	for _, d := range b.order {
 		if d.mark == 0 {

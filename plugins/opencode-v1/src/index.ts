@@ -22,6 +22,7 @@ import { instruct } from "./instructions.ts"
 import { outcomes } from "./outcome.ts"
 import { permissionTable } from "./permission.ts"
 import { questionDesk } from "./question.ts"
+import { openScreen } from "./screen.ts"
 import { factsOf, sourceOf } from "./session.ts"
 import { shellEnvironment } from "./shell.ts"
 import { toolsOf } from "./tools.ts"
@@ -36,7 +37,8 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
   const { client } = input
   const bridge = (): Bridge => link
   const sessions = sessionTable(sourceOf(client), bridge, process.env)
-  const permissions = permissionTable(client, bridge)
+  const screen = openScreen(bridge)
+  const permissions = permissionTable(client, bridge, screen)
   const questions = questionDesk(client, permissions, options.interactive)
   const outcome = outcomes(bridge)
   const instructions = instructionsFor(bridge, sessions)
@@ -106,7 +108,10 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
       }
       if (event.type === "session.updated" && session) sessions.updated(factsOf(session))
     },
-    dispose: () => link.close(),
+    async dispose() {
+      screen.close()
+      await link.close()
+    },
   }
 }
 

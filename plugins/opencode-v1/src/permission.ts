@@ -7,6 +7,7 @@
 import { aborted, type Bridge } from "@tenon/bridge"
 import type { Ask, AskReply, Question as ServerQuestion } from "@tenon/proto"
 import type { Client, HostEvent, ToolContext } from "./host.ts"
+import type { ScreenLine } from "./screen.ts"
 
 /** One tool call of the host while it runs. */
 export interface Call {
@@ -45,7 +46,7 @@ interface Question {
 }
 
 /** Makes the table of questions. */
-export function permissionTable(client: Client, bridge: () => Bridge): Permissions {
+export function permissionTable(client: Client, bridge: () => Bridge, screen: ScreenLine): Permissions {
   const calls = new Map<string, Call>()
   const questions = new Map<string, Question>()
 
@@ -115,7 +116,7 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
     },
     async ask(params) {
       const call = calls.get(keyOf(params.origin.session, params.origin.call))
-      if (!call) return { reply: "unavailable" }
+      if (!call) return screen.ask(params)
       try {
         await put(call, params.id, params.key, { server: params.server, tool: params.tool, args: params.arguments })
         return { reply: "once" }
@@ -138,6 +139,7 @@ export function permissionTable(client: Client, bridge: () => Bridge): Permissio
       }
     },
     withdraw(id) {
+      screen.withdraw(id)
       const question = questions.get(id)
       if (!question || question.over) return
       // The answer is not looked at any more, so "once" allows nothing; it is the

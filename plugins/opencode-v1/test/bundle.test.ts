@@ -18,6 +18,14 @@ test("exports one default function and nothing else", async () => {
   assert.equal(typeof module.default, "function")
 })
 
+test("the TUI's entry is a module of its own, with one default", async () => {
+  const file = fileURLToPath(new URL("../dist/tui.js", import.meta.url))
+  const module = await import(pathToFileURL(file).href)
+  assert.deepEqual(Object.keys(module), ["default"])
+  assert.deepEqual([module.default.id, typeof module.default.tui], ["opencode-tenon-tui", "function"])
+  assert.doesNotMatch(readFileSync(file, "utf8"), /^import /m)
+})
+
 test("imports nothing that is not built into the runtime", () => {
   const text = readFileSync(built, "utf8")
   const wanted = [

@@ -6,10 +6,9 @@
  */
 
 import { randomBytes } from "node:crypto"
-import { within } from "@tenon/bridge"
+import { plain, within } from "@tenon/bridge"
 import type { Events } from "../events.ts"
 import type { Context, EvaluateEvent } from "../host.ts"
-import { plain } from "../plain.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { Decision, Prompt, Route } from "./route.ts"
 

@@ -4,10 +4,9 @@
  * has the entry loaded.
  */
 
-import { within } from "@tenon/bridge"
+import { askLine, plain, plainJSON, type LineAnswer, type Waiting } from "@tenon/bridge"
 import type { Notice } from "@tenon/proto"
 import type { Context } from "../host.ts"
-import { plain, plainJSON } from "../plain.ts"
 import definition from "../rpc.ts"
 import type { Filled, Form, Prompt, Route } from "./route.ts"
 
@@ -18,101 +17,42 @@ export interface Link extends Required<Route> {
   close(): Promise<void>
 }
 
-/** What a TUI answers. */
-interface Answer {
-  reply?: "once" | "always" | "reject"
-  feedback?: string
-  action?: "accept" | "decline" | "cancel"
-  values?: Record<string, unknown>
-}
-
-interface Waiting {
-  shown(): void
-  answer(given: Answer): void
-}
-
-/** A TUI that has not said so within this time shows nothing (milliseconds). */
-const shownTimeout = 500
-
 /** Makes the link. The host may lack rpc: then it reaches nobody. */
 export async function tuiLink(ctx: Context): Promise<Link> {
-  const waiting = table()
-  const answer = (id: unknown, use: (entry: Waiting) => void) => {
-    const entry = waiting.get(String(id))
-    if (entry) use(entry)
-    return { known: entry !== undefined }
-  }
-  const registered = await ctx.rpc
-    ?.register(definition, {
-      shown: async ({ id }) => answer(id, (entry) => entry.shown()),
-      answer: async ({ id, ...given }) => answer(id, (entry) => entry.answer(given)),
-    })
-    .catch(() => undefined)
-
-  const emit = async (name: string, data: unknown) => {
+  const line = askLine(async (event, data) => {
     if (!registered) return false
-    return registered.events.emit(name, data).then(
+    return registered.events.emit(event, data).then(
       () => true,
       () => false,
     )
-  }
-
-  /** Shows something and waits for the answer; undefined when no TUI does, or it was withdrawn. */
-  const put = async (data: { id: string }, signal: AbortSignal, shown: () => void): Promise<Answer | undefined> => {
-    if (signal.aborted) return undefined
-    let entry!: Waiting
-    const seen = new Promise<true>((resolve) => {
-      entry = { shown: () => resolve(true), answer: () => {} }
+  }, table())
+  const registered = await ctx.rpc
+    ?.register(definition, {
+      shown: async ({ id }) => ({ known: line.shown(id) }),
+      answer: async ({ id, ...given }) => ({ known: line.answer(id, given) }),
     })
-    const answered = new Promise<Answer>((resolve) => (entry.answer = resolve))
-    let stop = () => {}
-    const stopped = new Promise<undefined>((resolve) => {
-      stop = () => resolve(undefined)
-      signal.addEventListener("abort", stop, { once: true })
-    })
-    waiting.set(data.id, entry)
-    try {
-      if (!(await emit("ask", data))) return undefined
-      if (!(await within(Promise.race([seen, answered, stopped]), shownTimeout))) return undefined
-      shown()
-      return await Promise.race([answered, stopped])
-    } finally {
-      signal.removeEventListener("abort", stop)
-      waiting.delete(data.id)
-      await emit("withdraw", { id: data.id }) // also for the other TUIs, which show it too
-    }
-  }
+    .catch(() => undefined)
+  let notices = 0
 
   return {
     name: "tui",
     async ask(prompt, signal, shown) {
-      const given = await put(askOf(prompt), signal, shown)
+      const given = await line.put(askOf(prompt), signal, shown)
       if (!given?.reply) return undefined
-      return given.feedback
-        ? { reply: given.reply, feedback: plain(given.feedback, 2_000) }
-        : { reply: given.reply === "always" && !prompt.always ? "once" : given.reply }
+      if (given.feedback) return { reply: given.reply, feedback: plain(given.feedback, 2_000) }
+      return { reply: given.reply === "always" && !prompt.always ? "once" : given.reply }
     },
     async fill(form, signal, shown) {
-      const given = await put(formOf(form), signal, shown)
-      return given?.action && filledOf(given.action, given.values)
+      const given = await line.put(formOf(form), signal, shown)
+      return given && filledOf(given)
     },
-    async notice({ level, message }) {
-      const id = `notice-${++last}`
-      let entry!: Waiting
-      const seen = new Promise<true>((resolve) => (entry = { shown: () => resolve(true), answer: () => {} }))
-      waiting.set(id, entry)
-      try {
-        if (!(await emit("notice", { id, level, message: plain(message) }))) return false
-        return (await within(seen, shownTimeout)) ?? false
-      } finally {
-        waiting.delete(id)
-      }
+    notice: ({ level, message }) => {
+      const id = `notice-${process.pid}-${++notices}`
+      return line.notice({ id, ...{ level, message: plain(message) } })
     },
     close: async () => registered?.dispose().catch(() => {}),
   }
 }
-
-let last = 0
 
 function askOf({ id, session, title, details, always }: Prompt) {
   return { id, session, title: plain(title, 200), message: plainJSON(details), always }
@@ -122,8 +62,8 @@ function formOf({ id, session, title, message, url, fields }: Form) {
   return { id, session, title: plain(title, 200), message: plain(message), fields, ...(url ? { url } : {}) }
 }
 
-function filledOf(action: "accept" | "decline" | "cancel", values: Record<string, unknown> = {}): Filled {
-  if (action !== "accept") return { action }
+function filledOf({ action, values = {} }: LineAnswer): Filled | undefined {
+  if (action !== "accept") return action && { action }
   const clean: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(values)) {
     if (typeof value === "string") clean[name] = value

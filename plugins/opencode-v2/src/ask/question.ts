@@ -3,8 +3,8 @@
  * the question belongs to. It needs such a call, and an agent that may ask.
  */
 
+import { plain, plainJSON } from "@tenon/bridge"
 import type { ToolContext, Tool } from "../host.ts"
-import { plain, plainJSON } from "../plain.ts"
 import type { Decision, Field, Filled, Route } from "./route.ts"
 
 const once = "Allow once"

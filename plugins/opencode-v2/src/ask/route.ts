@@ -3,7 +3,10 @@
  * the user in another way and knows when it cannot.
  */
 
+import type { Field } from "@tenon/bridge"
 import type { Call } from "../calls.ts"
+
+export type { Field }
 
 /** Something that the user must allow. */
 export interface Prompt {
@@ -41,18 +44,6 @@ export interface Form {
   /** An address to open, instead of fields. */
   url?: string
   fields: Field[]
-}
-
-/** One value of a form. */
-export interface Field {
-  name: string
-  title: string
-  description?: string
-  kind: "text" | "number" | "integer" | "boolean" | "choice" | "choices"
-  /** For choices: what is sent, and what is shown. */
-  options?: { value: string; title: string }[]
-  required: boolean
-  preset?: string
 }
 
 /** What came of a form; values are as the user gave them, by field. */

@@ -3,7 +3,7 @@
  * The daemon holds the answer against the schema; here it is only asked for.
  */
 
-import { plain } from "../plain.ts"
+import { plain } from "@tenon/bridge"
 import type { Field } from "./route.ts"
 
 interface Property {

@@ -4,10 +4,10 @@
  * has allowed it.
  */
 
+import { plain } from "@tenon/bridge"
 import type { Answer, Question } from "@tenon/proto"
 import type { Calls } from "../calls.ts"
 import type { Context } from "../host.ts"
-import { plain } from "../plain.ts"
 import type { Asks } from "./asks.ts"
 import { fieldsOf, contentOf } from "./schema.ts"
 

@@ -34,7 +34,7 @@ func (s *Server) serveAttached(w http.ResponseWriter, r *http.Request, c *peer.C
 		_ = conn.Close() // the caller is gone
 		return nil
 	}
-	attached.Serve(conn, buffered.Reader, func(ctx context.Context, d *attached.Daemon, req proto.ExecRequest) (attached.Run, error) {
+	attached.Serve(conn, buffered.Reader, s.o.Log, func(ctx context.Context, d *attached.Daemon, req proto.ExecRequest) (attached.Run, error) {
 		return s.o.Runs.ExecAttached(ctx, c, req, d)
 	})
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -110,7 +111,10 @@ func (r *rig) connect(t *testing.T) net.Conn {
 	r.tools, r.served = &tools{}, make(chan struct{})
 	go func() {
 		defer close(r.served)
-		Serve(r.ours, bufio.NewReader(r.ours), func(ctx context.Context, d *Daemon, req proto.ExecRequest) (Run, error) {
+		Serve(r.ours, bufio.NewReader(r.ours), slog.New(slog.DiscardHandler), func(ctx context.Context, d *Daemon, req proto.ExecRequest) (Run, error) {
+			if req.Code == "panic" {
+				panic("a handler's mistake")
+			}
 			if req.Code == "refused" {
 				return nil, fault.New(fault.UsageError, "refused")
 			}
@@ -294,6 +298,12 @@ func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 	_, err := c.Run(t.Context(), theirs, bufio.NewReader(theirs), proto.ExecRequest{Code: "refused"}, patience)
 	<-r.served
 	if fault.KindOf(err) != fault.UsageError || err.Error() != "refused" {
+		t.Errorf("%v", err)
+	}
+	theirs = r.connect(t)
+	_, err = c.Run(t.Context(), theirs, bufio.NewReader(theirs), proto.ExecRequest{Code: "panic"}, patience)
+	<-r.served
+	if fault.KindOf(err) != fault.InternalError {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -35,9 +36,10 @@ type Run interface {
 // Serve serves one connection until it ends: start begins the run that the
 // caller asks for; the context it is given ends, with the reason, when the
 // caller takes the request back or is gone.
-func Serve(conn io.ReadWriteCloser, in *bufio.Reader, start func(context.Context, *Daemon, proto.ExecRequest) (Run, error)) {
+func Serve(conn io.ReadWriteCloser, in *bufio.Reader, log *slog.Logger, start func(context.Context, *Daemon, proto.ExecRequest) (Run, error)) {
 	d := &Daemon{link: newLink(conn, in)}
 	var once sync.Once
+	d.link.log = log
 	d.link.last = proto.MethodExecAttach
 	silent := time.AfterFunc(writeWait, func() { d.link.close(errors.New("the caller asked for nothing")) })
 	d.link.requests = map[string]func(context.Context, json.RawMessage) (any, error){

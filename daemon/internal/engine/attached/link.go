@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -22,6 +24,7 @@ import (
 type link struct {
 	conn io.ReadWriteCloser
 	in   *bufio.Reader
+	log  *slog.Logger
 
 	last          string // the method whose answer is the connection's last word; may be empty
 	requests      map[string]func(ctx context.Context, params json.RawMessage) (any, error)
@@ -45,7 +48,7 @@ var errDone = errors.New("the run has ended")
 // given already.
 func newLink(conn io.ReadWriteCloser, in *bufio.Reader) *link {
 	l := &link{
-		conn: conn, in: in, requests: map[string]func(context.Context, json.RawMessage) (any, error){},
+		conn: conn, in: in, log: slog.New(slog.DiscardHandler), requests: map[string]func(context.Context, json.RawMessage) (any, error){},
 		notifications: map[string]func(json.RawMessage){}, pending: map[int64]chan proto.RPCMessage{},
 		handling: map[string]context.CancelCauseFunc{},
 	}
@@ -105,7 +108,7 @@ func (l *link) take(m proto.RPCMessage) {
 		}
 	case m.Method != "" && m.ID == nil:
 		if f := l.notifications[m.Method]; f != nil {
-			f(m.Params)
+			_, _ = l.survive(m.Method, func() (any, error) { f(m.Params); return nil, nil }) // nobody waits for an answer
 		}
 	case m.Method != "":
 		l.start(m)
@@ -127,7 +130,7 @@ func (l *link) start(m proto.RPCMessage) {
 	l.handling[id] = cancel
 	l.mu.Unlock()
 	l.work.Go(func() {
-		result, err := f(ctx, m.Params)
+		result, err := l.survive(m.Method, func() (any, error) { return f(ctx, m.Params) })
 		l.mu.Lock()
 		delete(l.handling, id)
 		l.mu.Unlock()
@@ -137,6 +140,17 @@ func (l *link) start(m proto.RPCMessage) {
 			l.close(errDone)
 		}
 	})
+}
+
+// survive makes a panic of a handler its failure, and not the end of the process.
+func (l *link) survive(method string, f func() (any, error)) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			err = fault.New(fault.InternalError, "internal error").WithHint("the daemon's log has the cause: tenon daemon logs")
+		}
+	}()
+	return f()
 }
 
 func (l *link) answer(id json.RawMessage, result any, err error) {

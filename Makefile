@@ -26,7 +26,7 @@ LIBRARIES := modernc.org/sqlite github.com/evanw/esbuild/pkg/api \
 BUNDLE   := daemon/internal/cli/opencode/bundle
 # What the binary carries of the plugins. A file that the build did not make
 # ends it here, not when somebody installs.
-CARRIED  := opencode-v1/dist/tenon.js opencode-v1/package.json \
+CARRIED  := opencode-v1/package.json $(addprefix opencode-v1/dist/,tenon.js tui.js) \
   $(addprefix opencode-v2/dist/,server.js tui.js rpc.js package.json)
 
 .PHONY: build generate plugins demo test lint fmt bench soak audit clean

@@ -70,9 +70,6 @@ func readBundle(g Generation, dir fs.FS) (*Bundle, error) {
 	files := map[string][]byte{}
 	for _, name := range contents[g] {
 		raw, err := fs.ReadFile(dir, name)
-		if g == V1 && name == "tui.js" && errors.Is(err, fs.ErrNotExist) {
-			continue // a plugin without a part for the terminal interface
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -84,10 +81,7 @@ func readBundle(g Generation, dir fs.FS) (*Bundle, error) {
 	}
 	out := &Bundle{Version: p.Version, Files: map[string][]byte{}}
 	if g == V1 {
-		out.Files[v1Server] = files["tenon.js"]
-		if tui := files["tui.js"]; tui != nil {
-			out.Files[v1TUI] = tui
-		}
+		out.Files[v1Server], out.Files[v1TUI] = files["tenon.js"], files["tui.js"]
 		return out, nil
 	}
 	for name, raw := range files {

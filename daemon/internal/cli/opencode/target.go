@@ -77,17 +77,8 @@ func (t Target) entries() []entry {
 	}
 	return []entry{
 		{t.File(), jsonc.Plugin{List: "plugin", Path: t.Plugin(), Options: options}},
-		{configFile(t.ConfigDir, "tui"), jsonc.Plugin{List: "plugin", Path: t.placed(v1TUI), Options: options}},
+		{configFile(t.ConfigDir, "tui"), jsonc.Plugin{List: "plugin", Path: t.placed(v1TUI)}},
 	}
-}
-
-// entriesOf are those of the entries whose files the bundle has: a plugin may
-// come without a part for the terminal interface.
-func (t Target) entriesOf(b *Bundle) []entry {
-	return slices.DeleteFunc(t.entries(), func(e entry) bool {
-		name := filepath.Base(e.plugin.Path)
-		return name == v1TUI && b.Files[name] == nil
-	})
 }
 
 // byHand says how an entry is added without tenon.
@@ -127,7 +118,7 @@ const newConfig = "{}\n"
 // all is done, and the error says how to do it by hand.
 func (t Target) Install(b *Bundle) (Result, error) {
 	r := t.result()
-	for _, e := range t.entriesOf(b) { // before the first change: can all of them be edited?
+	for _, e := range t.entries() { // before the first change: can all of them be edited?
 		if _, err := e.edited(); err != nil {
 			return r, err
 		}
@@ -138,7 +129,7 @@ func (t Target) Install(b *Bundle) (Result, error) {
 		return r, err
 	}
 	r.Changed = changed
-	for _, e := range t.entriesOf(b) {
+	for _, e := range t.entries() {
 		edit, err := e.write()
 		if err != nil {
 			return r, err

@@ -21,9 +21,11 @@
  * - **Switches**: a release is a set of switches (switches.ts); a test may override any of them. Strict by default: an
  *   unknown member of the context throws, a write to a read-only field throws, transforms run twice, async context does
  *   not travel from a call to its hooks.
- * - **Not played**: models and providers, the Effect runtime (a plugin with `effect` is called with the context and
- *   awaited), installing packages, watching files (call `reload`), the built-in tools besides `shell`, `read`, `write`
- *   and `question`.
+ * - **Not played**: models and providers and the hooks of their requests (`generate`, `title`, `compaction`, `http.*`,
+ *   `retry`, web sockets: they register and never fire), the Effect runtime (a plugin with `effect` is called with the
+ *   context and awaited), installing packages, watching files (call `reload`), deltas of the catalogue, truncation of long
+ *   output, the built-in tools besides `shell`, `read`, `write` and `question`. A reload evaluates the entry anew; what
+ *   the entry imports is shared within the process.
  */
 
 export type * from "./contract.ts"

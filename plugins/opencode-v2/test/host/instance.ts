@@ -62,7 +62,7 @@ export class Instance implements Owner {
     if (this.#failure) return
     this.#fail(error)
     // Before the end of the setup the caller of start stops it.
-    if (this.#active) void this.stop()
+    if (this.#active) this.stop().catch((reason) => this.log.warn("plugin disposal failed", reason))
   }
 
   /** For two plugins of one id, the second. */

@@ -82,6 +82,19 @@ rule(72, "a moved session is served by the plugins of its new place", async (giv
   assert.deepEqual(fired, [given.directory, elsewhere])
 })
 
+rule(72, "a prompt passes the hook before the session has it", async (given) => {
+  const made = await given.host({
+    plugins: [
+      plugin("prompting", async (ctx) => {
+        await ctx.session.hook("prompt", (event) => void (event.prompt.text += ", please"))
+      }),
+    ],
+  })
+  const session = await made.session.create()
+  assert.deepEqual(await made.prompt(session, "do it"), { text: "do it, please" })
+  assert.deepEqual((await made.modelRequest(session)).messages, [{ role: "user", text: "do it, please" }])
+})
+
 rule(73, "session.update replaces the rules, where the release has it", async (given) => {
   const { made, ctx } = await within(given)
   assert.equal(typeof ctx.session.update, given.switches.sessionUpdate ? "function" : "undefined")

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict"
 import { AsyncLocalStorage } from "node:async_hooks"
-import { mkdirSync } from "node:fs"
+import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
-import { plugin, rule } from "./lib.ts"
+import { plugin, rule, until } from "./lib.ts"
 import type { ShellCreateEvent } from "../host/index.ts"
 
 /** Notes the events of the hook; `change` may edit them. */
@@ -223,4 +223,14 @@ rule(53, "keys that shell does not have are gone before create.before", async ({
   assert.deepEqual(Object.keys(event as object).sort(), ["command", "cwd", "env", "shell", "timeout"])
   assert.equal(event?.timeout, 3_000)
   assert.equal(event?.env["A"], undefined)
+})
+
+rule(34, "an interrupt ends the processes of a shell", async ({ host, directory }) => {
+  const made = await host()
+  const session = await made.session.create()
+  const running = made.call(session, "shell", { command: "echo started > mark; sleep 600 & wait" })
+  await until("the shell runs", () => made.shell.spawned.length === 1 && existsSync(join(directory, "mark")))
+  await made.interrupt(session)
+  assert.equal((await running).text, "Tool execution interrupted")
+  await until("its processes are gone", () => made.open().length === 0)
 })

@@ -111,6 +111,7 @@ func (c *Catalog) Learn(definition, instance string, revision uint64, tools []up
 		c.mu.Unlock()
 		return fresh
 	}
+	fresh.noteChanges(c.before(o, base))
 	changed, persist := false, false
 	next := &overlay{definition: definition, revision: revision}
 	if o == nil { // the first list of a fresh instance
@@ -149,13 +150,18 @@ func (c *Catalog) Learn(definition, instance string, revision uint64, tools []up
 	return result
 }
 
+// before is the list that an instance's callers saw until now, or nil.
+func (c *Catalog) before(o *overlay, base *List) *List {
+	if o != nil && o.list != nil {
+		return o.list
+	}
+	return base
+}
+
 // seen is the fingerprint of what an instance's callers saw before.
 func (c *Catalog) seen(o *overlay, base *List) string {
-	if o.list != nil {
-		return o.list.Fingerprint
-	}
-	if base != nil {
-		return base.Fingerprint
+	if l := c.before(o, base); l != nil {
+		return l.Fingerprint
 	}
 	return ""
 }

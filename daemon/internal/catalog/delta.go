@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -114,24 +113,4 @@ func changes(b *strings.Builder, e Entry, was *List) {
 			fmt.Fprintf(b, "\n- tools.%s.%s", e.Namespace, t.Ident)
 		}
 	}
-}
-
-// difference names the parts of a tool's definition that changed.
-func difference(a, b *Tool) string {
-	var parts []string
-	for _, part := range []struct {
-		name    string
-		changed bool
-	}{
-		{"arguments", !bytes.Equal(a.InputSchema, b.InputSchema)},
-		{"result", !bytes.Equal(a.OutputSchema, b.OutputSchema)},
-		{"description", a.Description != b.Description},
-		{"title", a.Title != b.Title},
-		{"annotations", !bytes.Equal(a.Annotations, b.Annotations)},
-	} {
-		if part.changed {
-			parts = append(parts, part.name)
-		}
-	}
-	return strings.Join(parts, ", ")
 }

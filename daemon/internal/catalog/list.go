@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"tenon/daemon/internal/typegen"
@@ -80,7 +81,7 @@ func build(listed []upstream.Tool) (*List, string) {
 		idents:   make(map[string]string, len(tools)),
 		unusable: unusable,
 		// A server of nothing but such entries must not flood ls.
-		Warnings: unusable[:min(len(unusable), maxUnusable)],
+		Warnings: slices.Clip(unusable[:min(len(unusable), maxUnusable)]), // what is appended must not get into unusable
 	}
 	names := make([]string, len(tools))
 	var sum [sha256.Size]byte

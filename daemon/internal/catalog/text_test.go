@@ -193,3 +193,21 @@ func TestTokensAreCountedAsATokenizerSplits(t *testing.T) {
 		}
 	}
 }
+
+func TestAListNamesWhatTheServerDefinesOtherwise(t *testing.T) {
+	c := New(Options{})
+	was := []upstream.Tool{tool("read", `{"type":"object"}`), tool("write", `{"type":"object"}`)}
+	c.Learn("d", "i1", 1, was)
+	now := []upstream.Tool{tool("read", `{"type":"object","properties":{"anything":{}}}`), tool("write", `{"type":"object"}`), tool("extra", `{}`)}
+	now[1].Description = "Writes."
+	want := `the server now defines tool "read" otherwise: arguments|the server now defines tool "write" otherwise: description`
+	if got := strings.Join(c.Learn("d", "i1", 2, now).Warnings, "|"); got != want {
+		t.Errorf("got %s", got)
+	}
+	if got := c.Learn("d", "i2", 1, was).Warnings; len(got) != 0 {
+		t.Errorf("another instance, the list as it was: %q", got)
+	}
+	if got := c.Learn("d", "i3", 1, now).Warnings; len(got) != 2 {
+		t.Errorf("a fresh instance with other definitions: %q", got)
+	}
+}

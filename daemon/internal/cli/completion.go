@@ -135,7 +135,7 @@ func (a *app) completeWith(root *cobra.Command) {
 		return ids, err
 	}
 	lists := map[string][]lister{
-		"tenon ls": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
+		"tenon ls": {servers}, "tenon types": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
 		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs cancel": {runs(true)},
 		"tenon approve": {asks}, "tenon deny": {asks}, "tenon release": {leases}, "tenon sessions end": {sessions},
 		"tenon exec": nil, "tenon trust": nil, // files and directories

@@ -64,7 +64,7 @@ func TestEveryCommandFailsWithOneDocumentUnderJSON(t *testing.T) {
 			if command == "daemon" || command == "opencode" {
 				document(t, words, tenon(t, "", append([]string{"--json"}, words...)...), fault.UsageError)
 			}
-			if command != "exec" && command != "call" && command != "search" { // these take any number of words
+			if command != "exec" && command != "call" && command != "search" && command != "types" { // these take any number of words
 				args := append([]string{"--json"}, append(words, "a", "b", "c", "d", "e")...)
 				document(t, args, tenon(t, "", args...), fault.UsageError)
 			}
@@ -82,7 +82,7 @@ func TestEveryCommandFailsWithOneDocumentUnderJSON(t *testing.T) {
 
 // withoutDaemon are commands, with what they need, that fail without a daemon.
 var withoutDaemon = map[string]string{
-	"exec": "-e 1", "call": "fake echo", "search": "x", "ls": "", "sessions": "", "sessions end": "x", "leases": "",
+	"exec": "-e 1", "call": "fake echo", "search": "x", "catalog": "", "types": "", "ls": "", "sessions": "", "sessions end": "x", "leases": "",
 	"release": "x", "restart": "x", "runs": "", "runs list": "", "runs show": "x", "runs output": "x", "runs cancel": "x",
 	"approvals": "", "approve": "x", "deny": "x", "trust": "", "opencode install": "--v1", "opencode uninstall": "",
 	"preset": "", "preset list": "", "preset show": "", "preset use": "yolo",

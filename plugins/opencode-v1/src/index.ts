@@ -39,7 +39,7 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
   const sessions = sessionTable(sourceOf(client), bridge, process.env)
   const screen = openScreen(bridge)
   const permissions = permissionTable(client, bridge, screen)
-  const questions = questionDesk(client, permissions, options.interactive)
+  const questions = questionDesk(client, permissions, screen, options.interactive)
   const outcome = outcomes(bridge)
   const instructions = instructionsFor(bridge, sessions)
 

@@ -1,12 +1,15 @@
 /**
- * Puts what a server asks in the middle of a call to opencode v1's user. The
- * host has no forms: what it offers is yes or no, so a page to visit and a form
- * without fields can be asked about and nothing else can.
+ * Puts what a server asks in the middle of a call to opencode v1's user: in
+ * dialogs of tenon's entry in the TUI where there is one. The host itself offers
+ * yes or no only, so without the entry a page to visit and a form without fields
+ * can be asked about, and nothing else can.
  */
 
+import { contentOf, fieldsOf, plain } from "@tenon/bridge"
 import type { Answer, Question } from "@tenon/proto"
 import type { Client } from "./host.ts"
 import type { Permissions } from "./permission.ts"
+import type { ScreenLine } from "./screen.ts"
 
 /** The questions of servers in one directory's plugin. */
 export interface Questions {
@@ -25,25 +28,45 @@ interface Elicitation {
   mode?: unknown
   message?: unknown
   url?: unknown
-  requestedSchema?: { properties?: unknown }
+  requestedSchema?: unknown
 }
 
 /** Makes the desk. `interactive`: somebody sees this host's dialogs. */
-export function questionDesk(client: Client, permissions: Permissions, interactive: boolean): Questions {
+export function questionDesk(
+  client: Client,
+  permissions: Permissions,
+  screen: ScreenLine,
+  interactive: boolean,
+): Questions {
   return {
     async ask(params) {
       if (params.kind !== "elicitation") return { unavailable: "opencode v1 gives a plugin no model" }
       if (!interactive) return { unavailable: "nobody watches this opencode" }
       const asked = params.params as Elicitation
+      const message = String(asked.message ?? "")
       const url = asked.mode === "url" && typeof asked.url === "string" ? asked.url : undefined
-      if (!url && hasFields(asked)) return { unavailable: "opencode v1 has no forms" }
+      const fields = url ? [] : fieldsOf(asked.requestedSchema)
+      if (!fields) return { unavailable: "the form asks for something that dialogs cannot ask for" }
       if (url && url.length > mostAddress) return { unavailable: "the address is too long to be shown by opencode v1" }
+
+      const filled = await screen.fill(params, plain(message), fields, url && plain(url, mostAddress))
+      switch (filled?.action) {
+        case undefined:
+          break // no entry in the TUI
+        case "accept":
+          if (url) return { result: { action: "accept" } }
+          return { result: { action: "accept", content: contentOf(fields, filled!.values as Values) } }
+        default:
+          return { result: { action: filled!.action } }
+      }
+      if (fields.length > 0) return { unavailable: "opencode v1 has no forms without tenon's entry in its TUI" }
+
       // The dialog of an unknown key shows the key alone, so the words stand beside it.
-      const message = words(params.server, String(asked.message ?? ""), url)
+      const beside = words(params.server, message, url)
       await client.tui
-        .showToast({ body: { title: "tenon", message, variant: "info", duration: toastTime } })
+        .showToast({ body: { title: "tenon", message: beside, variant: "info", duration: toastTime } })
         .catch(() => {})
-      const said = await permissions.consent(params, { message, ...(url ? { url } : {}) })
+      const said = await permissions.consent(params, { message: beside, ...(url ? { url } : {}) })
       switch (said) {
         case "yes":
           return { result: url ? { action: "accept" } : { action: "accept", content: {} } }
@@ -56,10 +79,7 @@ export function questionDesk(client: Client, permissions: Permissions, interacti
   }
 }
 
-function hasFields(asked: Elicitation): boolean {
-  const properties = asked.requestedSchema?.properties
-  return typeof properties === "object" && properties !== null && Object.keys(properties).length > 0
-}
+type Values = Record<string, string | string[]>
 
 /** A server's words for a toast: who asks, then what, without what could move a cursor. */
 function words(server: string, message: string, url: string | undefined): string {

@@ -100,6 +100,50 @@ test("what is taken back is closed and not answered; what is put away is a no", 
   assert.deepEqual(await second, { reply: "reject" })
 })
 
+test("a server's form is filled in by dialogs, one a field", async () => {
+  const { daemon } = await bench()
+  const { api, shown } = fakeTui()
+  await entry.tui(api)
+  const put = (id: string, params: unknown) =>
+    daemon.peers[0]!.request("elicitation/ask", {
+      id,
+      origin: { session: "ses_1" },
+      server: "booking",
+      tool: "reserve",
+      kind: "elicitation",
+      params,
+    })
+  const form = {
+    message: "For whom?",
+    requestedSchema: {
+      type: "object",
+      properties: { name: { type: "string" }, age: { type: "integer" }, sure: { type: "boolean" } },
+      required: ["name", "age", "sure"],
+    },
+  }
+  const answer = put("ask_1", form)
+  await until("the first field", () => shown.length === 1)
+  assert.match(shown[0].title, /booking asks.*For whom\?.*name/)
+  shown[0].onConfirm("Ann")
+  await until("the second", () => shown.length === 2)
+  shown[1].onConfirm("30")
+  await until("the third", () => shown.length === 3)
+  shown[2].onSelect(shown[2].options[0])
+  assert.deepEqual(await answer, { result: { action: "accept", content: { name: "Ann", age: 30, sure: true } } })
+  assert.equal(daemon.sent("permission/shown").length, 1)
+
+  const page = put("ask_2", { mode: "url", message: "Sign in", url: "https://example.com/x", elicitationId: "e" })
+  await until("the page", () => shown.length === 4)
+  assert.match(shown[3].message, /https:\/\/example\.com\/x/)
+  shown[3].onConfirm()
+  assert.deepEqual(await page, { result: { action: "accept" } })
+
+  const dismissed = put("ask_3", form)
+  await until("the form again", () => shown.length === 5)
+  api.ui.dialog.clear() // Esc
+  assert.deepEqual(await dismissed, { result: { action: "cancel" } })
+})
+
 test("without the entry nobody is kept waiting", async () => {
   const { ask } = await bench()
   const since = Date.now()

@@ -4,12 +4,11 @@
  * has allowed it.
  */
 
-import { plain } from "@tenon/bridge"
+import { contentOf, fieldsOf, plain } from "@tenon/bridge"
 import type { Answer, Question } from "@tenon/proto"
 import type { Calls } from "../calls.ts"
 import type { Context } from "../host.ts"
 import type { Asks } from "./asks.ts"
-import { fieldsOf, contentOf } from "./schema.ts"
 
 /** What it takes to answer. */
 export interface QuestionRoom {

@@ -3,8 +3,8 @@
  * The daemon holds the answer against the schema; here it is only asked for.
  */
 
-import { plain } from "@tenon/bridge"
-import type { Field } from "./route.ts"
+import type { Field } from "./dialogs.ts"
+import { plain } from "./plain.ts"
 
 interface Property {
   type?: string

@@ -121,8 +121,9 @@ const declined = "The user declined this tool call"
 function failed(room: ToolRoom, id: ToolID, call: Call, error: unknown): ToolResult {
   if (call.signal.aborted) return { content: "Cancelled by the user.", metadata: { title: id, cancelled: true } }
   if (id === "tenon_call" && call.declined && isDenial(error)) {
+    const end = async () => room.ctx.session.interrupt({ sessionID: call.ctx.sessionID })
     // After the host has noted the refusal, which would be an interruption otherwise.
-    setTimeout(() => void room.ctx.session.interrupt({ sessionID: call.ctx.sessionID }).catch(() => {}), 0)
+    setTimeout(() => void end().catch(() => {}), 0)
     throw new Error(declined)
   }
   const kind = isFailure(error) ? error.kind : "UsageError"

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { markTable } from "../src/marks.ts"
+import { shells } from "../src/shell.ts"
 import { afterwards, bench, connected, eachRelease, until } from "./bench.ts"
 import type { Context } from "./host/index.ts"
 
@@ -173,4 +174,60 @@ eachRelease("outcomes of the host's tools are recorded", async (release) => {
     ["shell", "ok", session.id],
     ["read", "error", session.id],
   ])
+})
+
+/** The three hooks by hand, on a host that lets the test decide about its events. */
+async function hooksOf() {
+  const hooks: Record<string, (event: any) => unknown> = {}
+  const register = async (name: string, callback: (event: any) => unknown) => {
+    hooks[name] = callback
+    return { dispose: async () => {} }
+  }
+  const attached = (session: string) => ({ session, ticket: `t.${session}`, socket: "/s" })
+  const bridge = {
+    current: () => undefined,
+    opened: async () => ({ session: "dir:1", ticket: "d.ticket", socket: "/s" }),
+    request: async (_: string, { session }: { session: string }) => attached(session),
+  }
+  const sessions = { attach: async (id: string) => attached(id), known: () => undefined }
+  const ctx = { tool: { hook: register }, shell: { hook: register } }
+  const room = { bridge: () => bridge, sessions, options: { bin: "tenon" }, env: {}, directory: "/" }
+  await shells(ctx as any, { on: () => {} } as any, room as any)
+  const before = (session: string, command: string) => {
+    const event = { tool: "shell", sessionID: session, messageID: "m", id: "c", input: { command } }
+    hooks["execute.before"]!(event)
+    return event
+  }
+  const create = async (command: string) => {
+    const event = { command, cwd: "/", env: { PATH: "/bin" } as Record<string, string> }
+    await hooks["create.before"]!(event)
+    return event
+  }
+  return { hooks, before, create }
+}
+
+test("two sessions with one command, hooks interleaved: neither has the other's ticket", async () => {
+  const { before, create } = await hooksOf()
+  const a = before("ses_a", who)
+  const b = before("ses_b", who)
+  const forB = await create(b.input.command)
+  const forA = await create(a.input.command)
+  assert.deepEqual([forA.command, forA.env.TENON_TICKET], [who, "t.ses_a"])
+  assert.deepEqual([forB.command, forB.env.TENON_TICKET], [who, "t.ses_b"])
+  assert.equal(forA.env.PATH, "/bin")
+})
+
+test("events that cannot be written to throw nothing, and the shell is still one", async () => {
+  const { hooks, create } = await hooksOf()
+  const input = Object.freeze({ command: who })
+  const frozen = Object.freeze({ tool: "shell", sessionID: "ses_a", messageID: "m", id: "c", input })
+  hooks["execute.before"]!(frozen)
+  // The mark never left: nothing is on its way, so this is the user's.
+  assert.equal((await create(who)).env.TENON_TICKET, "d.ticket")
+  const shell = Object.freeze({ command: who, cwd: "/", env: Object.freeze({}) })
+  await hooks["create.before"]!(shell)
+  for (const odd of [{}, { tool: "shell", input: null }, { tool: "shell", input: { command: 1 } }]) {
+    hooks["execute.before"]!(odd)
+  }
+  await hooks["create.before"]!({ env: {} })
 })

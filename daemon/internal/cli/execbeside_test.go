@@ -95,6 +95,9 @@ func TestAProcessRunsBesideTheCommandAndItsRunInTheDaemon(t *testing.T) {
 		row.Result.Stdout != "written\n" || len(row.Result.Emits) != 1 || len(row.Result.Logs) != 1 {
 		t.Errorf("%+v, %+v", row, row.Result)
 	}
+	if shown := p.run("runs", "show", row.ID); !strings.Contains(shown.out, "engine    deno, beside its command, full\n") {
+		t.Errorf("%+v", shown)
+	}
 	// The daemon executes it where that is asked for, and answers the same.
 	cmd = p.command("exec", "--engine", "deno", "--where", "remote", "--json", "-e", "Deno.ppid")
 	out, err := cmd.Output()

@@ -94,6 +94,25 @@ func took(r proto.Run) string {
 	return end.Sub(start).Round(time.Millisecond).String()
 }
 
+// executed is a run's engine, with what was out of the ordinary about it.
+func executed(r proto.Run) string {
+	out := dash(r.Engine)
+	o := r.Options
+	if o == nil {
+		return out
+	}
+	if o.Where == "local" {
+		out += ", beside its command"
+	}
+	if o.Sandbox != "" && o.Sandbox != "confined" {
+		out += ", " + o.Sandbox
+	}
+	if o.Typecheck != "" && o.Typecheck != "off" {
+		out += ", typecheck " + o.Typecheck
+	}
+	return out
+}
+
 func runsShow(ctx context.Context, a *app, id string) error {
 	c, err := a.connect()
 	if err != nil {
@@ -110,7 +129,7 @@ func runsShow(ctx context.Context, a *app, id string) error {
 		return a.document(r)
 	}
 	head := fmt.Sprintf("run       %s\nstatus    %s\nsession   %s\nfrom      %s\nengine    %s\ndirectory %s\nstarted   %s\n",
-		r.ID, first(r.Kind, r.Status), r.Session, r.Surface, dash(r.Engine), dash(r.Cwd), r.Started)
+		r.ID, first(r.Kind, r.Status), r.Session, r.Surface, executed(r), dash(r.Cwd), r.Started)
 	if r.Ended != "" {
 		head += fmt.Sprintf("took      %s\n", took(r))
 	}

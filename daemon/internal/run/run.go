@@ -359,6 +359,9 @@ func (r *Run) Info() proto.Run {
 		Cwd: r.cwd(), Code: clip(r.spec.Exec.Code, codeHead), Started: r.began.UTC().Format(time.RFC3339Nano),
 		Waiting: r.clocks.waiting(),
 	}
+	if how := r.options(); how != (proto.RunOptions{}) {
+		out.Options = &how
+	}
 	select {
 	case <-r.done:
 		out.Status, out.Ended, out.Waiting = r.status, r.began.Add(time.Duration(r.result.Timing.Total*float64(time.Millisecond))).UTC().Format(time.RFC3339Nano), ""

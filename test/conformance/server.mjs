@@ -134,7 +134,11 @@ async function answer({ id, method, params }) {
       }
     case "tools/list":
       return {
-        tools: Object.entries(tools).map(([name, [inputSchema]]) => ({ name, description: `For ${name}`, inputSchema })),
+        tools: Object.entries(tools).map(([name, [inputSchema]]) => ({
+          name,
+          description: `For ${name}`,
+          inputSchema,
+        })),
       }
     case "tools/call":
       return await tools[params.name][1](params.arguments ?? {}, params._meta?.progressToken)

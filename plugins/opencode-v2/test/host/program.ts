@@ -1,7 +1,6 @@
 /** Runs the text of a program: types stripped, last expression as its result, nothing of the process in reach. */
 
 import { createContext, runInContext } from "node:vm"
-import ts from "typescript"
 
 /** The promise of a child call. It notes whether the program looked at it, so that lost failures can be told. */
 export class ChildCall<T> implements PromiseLike<T> {
@@ -44,7 +43,7 @@ export class ChildCall<T> implements PromiseLike<T> {
  * throws.
  */
 export async function runProgram(code: string, globals: object, warnings: string[]): Promise<unknown> {
-  const script = prepared(code)
+  const script = await prepared(code)
   const logs = (...values: unknown[]) => void warnings.push(values.map(String).join(" "))
   const context = createContext(
     { ...globals, console: { log: logs, warn: logs, error: logs } },
@@ -58,7 +57,9 @@ export async function runProgram(code: string, globals: object, warnings: string
 }
 
 /** The program as the text of one async function. */
-function prepared(code: string): string {
+async function prepared(code: string): Promise<string> {
+  // Large, and most tests run no program.
+  const { default: ts } = await import("typescript")
   const source = ts.createSourceFile("program.ts", code, ts.ScriptTarget.ES2022, true, ts.ScriptKind.TS)
   const last = source.statements.at(-1)
   const body =

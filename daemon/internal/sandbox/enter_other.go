@@ -17,5 +17,8 @@ func enter(p Profile, argv, env []string) error {
 	if err := Probe().Holds(p.Mode); err != nil {
 		return err
 	}
+	if err := limits(p); err != nil {
+		return err
+	}
 	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, env))
 }

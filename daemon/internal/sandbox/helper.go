@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // FailCode is the helper's exit code when it did not become the program.
@@ -35,3 +38,23 @@ func become(args []string) error {
 	}
 	return enter(p, args[2:], os.Environ())
 }
+
+// limits sets the resource limits of this process and what it becomes.
+func limits(p Profile) error {
+	none := unix.Rlimit{}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &none); err != nil {
+		return fmt.Errorf("limit of core dumps: %w", err)
+	}
+	if p.CPU <= 0 || p.CPU >= maxCPU {
+		return nil
+	}
+	seconds := uint64((p.CPU + time.Second - 1) / time.Second)
+	// SIGXCPU at the first, SIGKILL at the second.
+	if err := unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds + 1}); err != nil {
+		return fmt.Errorf("limit of computing time: %w", err)
+	}
+	return nil
+}
+
+// maxCPU is more computing than any process does: no limit is meant.
+const maxCPU = 10 * 365 * 24 * time.Hour

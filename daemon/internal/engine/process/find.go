@@ -103,6 +103,12 @@ type identity struct {
 	changed    time.Time
 }
 
+// maxKnown bounds the memory: callers choose their PATH.
+const maxKnown = 64
+
+// listTime is how long a list waits for a runtime that does not answer.
+const listTime = 5 * time.Second
+
 // askTime is how long a runtime may take to say who it is; the first start after
 // an installation reads a hundred megabytes from the disk.
 const askTime = 20 * time.Second
@@ -150,6 +156,9 @@ func ask(ctx context.Context, name, file string) (Runtime, error) {
 	}
 	rt = Runtime{Name: name, Version: strings.TrimPrefix(version, "v"), Path: path}
 	known.Lock()
+	if len(known.byFile) >= maxKnown {
+		clear(known.byFile)
+	}
 	known.byFile[id] = rt
 	known.Unlock()
 	return rt, nil
@@ -176,6 +185,8 @@ func firstLine(s string) string {
 
 // Info is how a runtime is listed; see Find for path and binary.
 func Info(ctx context.Context, name, path, binary string) proto.Engine {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
 	rt, err := Find(ctx, name, path, binary)
 	out := proto.Engine{Name: name, Version: rt.Version, Path: rt.Path, Available: err == nil}
 	if err != nil {

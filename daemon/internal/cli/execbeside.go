@@ -59,7 +59,13 @@ func (v *execView) execute(ctx context.Context, j attached.Job, h engine.Host, s
 	job.Program.Env = v.app.env
 	if !v.stream && !v.app.flags.json {
 		v.live = true
-		job.Stdout, job.Stderr = v.app.Out, v.app.Err
+		out := &written{w: v.app.Out}
+		defer func() {
+			if out.open { // what follows begins a line of its own, as everywhere
+				_ = v.app.write([]byte("\n"))
+			}
+		}()
+		job.Stdout, job.Stderr = out, v.app.Err
 	}
 	return e.RunJob(ctx, job, h)
 }
@@ -122,4 +128,19 @@ func (v *execView) standardInput() (stdin *os.File, done func(), err error) {
 		_ = w.Close()
 	}()
 	return r, func() { _ = r.Close() }, nil
+}
+
+// written passes on what a process writes, and knows whether its last line is
+// without an end.
+type written struct {
+	w    io.Writer
+	open bool
+}
+
+func (o *written) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if n > 0 {
+		o.open = p[n-1] != '\n'
+	}
+	return n, err
 }

@@ -81,7 +81,7 @@ func pids(t *testing.T, said string) (child, program int) {
 func TestAProcessRunsBesideTheCommandAndItsRunInTheDaemon(t *testing.T) {
 	p := withDeno(t)
 	cmd := p.command("exec", "--engine", "deno", "-e",
-		"await Deno.stdout.write(new TextEncoder().encode('written\\n')); console.log('logged'); emit({n: 1}); [Deno.ppid, await fake.echo({text: 'hi'})]")
+		"await Deno.stdout.write(new TextEncoder().encode('written')); console.log('logged'); emit({n: 1}); [Deno.ppid, await fake.echo({text: 'hi'})]")
 	var said, complaint strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &complaint
 	if err := cmd.Run(); err != nil {
@@ -92,7 +92,7 @@ func TestAProcessRunsBesideTheCommandAndItsRunInTheDaemon(t *testing.T) {
 	}
 	row := p.lastRun()
 	if row.Options == nil || row.Options.Where != "local" || row.Engine != "deno" || row.Calls != 1 || row.Result == nil ||
-		row.Result.Stdout != "written\n" || len(row.Result.Emits) != 1 || len(row.Result.Logs) != 1 {
+		row.Result.Stdout != "written" || len(row.Result.Emits) != 1 || len(row.Result.Logs) != 1 {
 		t.Errorf("%+v, %+v", row, row.Result)
 	}
 	if shown := p.run("runs", "show", row.ID); !strings.Contains(shown.out, "engine    deno, beside its command, full\n") {

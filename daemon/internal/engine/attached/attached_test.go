@@ -327,3 +327,34 @@ func TestAConnectionHasOneRunAndSpeaksSense(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 }
+
+func TestRequestsAtATimeAreBounded(t *testing.T) {
+	ours, theirs := net.Pipe()
+	a, b := newLink(ours, bufio.NewReader(ours)), newLink(theirs, bufio.NewReader(theirs))
+	release, inside := make(chan struct{}), make(chan struct{}, maxRequests)
+	a.requests["wait"] = func(context.Context, json.RawMessage) (any, error) {
+		inside <- struct{}{}
+		<-release
+		return 1, nil
+	}
+	var serving, asking sync.WaitGroup
+	serving.Go(a.serve)
+	serving.Go(b.serve)
+	for range maxRequests {
+		asking.Go(func() {
+			if _, err := b.call(t.Context(), "wait", struct{}{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range maxRequests {
+		<-inside
+	}
+	if _, err := b.call(t.Context(), "wait", struct{}{}); fault.KindOf(err) != fault.UsageError {
+		t.Errorf("one more: %v", err)
+	}
+	close(release)
+	asking.Wait()
+	a.close(errDone)
+	serving.Wait()
+}

@@ -21,6 +21,9 @@ const (
 	// stopWait is how long the daemon waits for the outcome of a program that it
 	// has stopped: the grace of the process, and the time to kill it.
 	stopWait = 10 * time.Second
+	// maxRequests is how many requests of the other end are handled at a time: a
+	// program has at most script.concurrency calls in flight, and searches beside.
+	maxRequests = 256
 	// writeWait is how long the other end may read nothing.
 	writeWait = 30 * time.Second
 )

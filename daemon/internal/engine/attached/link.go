@@ -127,8 +127,16 @@ func (l *link) start(m proto.RPCMessage) {
 	ctx, cancel := context.WithCancelCause(l.life)
 	id := string(m.ID)
 	l.mu.Lock()
-	l.handling[id] = cancel
+	full := len(l.handling) >= maxRequests
+	if !full {
+		l.handling[id] = cancel
+	}
 	l.mu.Unlock()
+	if full {
+		cancel(nil)
+		l.answer(m.ID, nil, fault.New(fault.UsageError, "more than %d requests at a time", maxRequests))
+		return
+	}
 	l.work.Go(func() {
 		result, err := l.survive(m.Method, func() (any, error) { return f(ctx, m.Params) })
 		l.mu.Lock()

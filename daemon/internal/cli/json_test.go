@@ -93,6 +93,7 @@ var withoutDaemon = map[string]string{
 var withDaemonOrNot = []string{
 	"demo", "init", "opencode", "opencode status", "daemon", "daemon run", "daemon start", "daemon stop", "daemon restart", "daemon logs",
 	"doctor", "version", "completion", "help",
+	"mcp", // standard output is the protocol's: no document
 }
 
 func TestEveryCommandThatNeedsADaemonSaysSoInOneDocument(t *testing.T) {

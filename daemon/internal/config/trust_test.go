@@ -143,7 +143,7 @@ func TestProjectsMayOnlyTighten(t *testing.T) {
 	w := newWorld(t)
 	w.user(`{"permissions": {"sandbox": "read-only", "approval": "never", "rules": {"git_*": "allow", "fs_*": "deny"}}}`)
 	w.projectConfig(`{"permissions": {"sandbox": "full", "approval": "ask", "askTimeout": "1s", "rules": {"git_push": "deny", "fs_read": "allow", "fs_list": "ask"}},
-		"script": {"engine": "node", "runtimes": {"node": "/tmp/evil"}}, "daemon": {"idleExit": "0"}, "net": {"allow": ["*"]}, "listen": {"address": "0.0.0.0:1"}}`)
+		"daemon": {"idleExit": "0"}, "net": {"allow": ["*"]}, "listen": {"address": "0.0.0.0:1"}}`)
 	v := w.view()
 	p := v.Permissions
 	if p.Sandbox != "read-only" || p.Approval != "ask" || p.AskTimeout != 90*time.Second {
@@ -163,10 +163,7 @@ func TestProjectsMayOnlyTighten(t *testing.T) {
 	if v.Daemon.IdleExit != 10*time.Minute || len(v.NetAllow) != 0 || v.Daemon.ListenAddress != "" {
 		t.Errorf("daemon-wide settings of a project were taken: %+v %v", v.Daemon, v.NetAllow)
 	}
-	if v.Script.Engine != "node" || len(v.Script.Runtimes) != 0 {
-		t.Errorf("a project named the program of an engine: %+v", v.Script)
-	}
-	for _, what := range []string{"script.runtimes is ignored", "daemon is ignored", "net is ignored", "listen is ignored", "askTimeout is ignored", "rule fs_read is ignored"} {
+	for _, what := range []string{"daemon is ignored", "net is ignored", "listen is ignored", "askTimeout is ignored", "rule fs_read is ignored"} {
 		if !hasNote(v, what) {
 			t.Errorf("no note %q in %+v", what, v.Notes)
 		}
@@ -174,6 +171,16 @@ func TestProjectsMayOnlyTighten(t *testing.T) {
 }
 
 // decisions A.2: tighter at once, looser only after trust --config.
+func TestAProjectDoesNotNameTheProgramOfAnEngine(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"script": {"runtimes": {"bun": "/opt/bun"}}}`)
+	w.projectConfig(`{"script": {"runtimes": {"node": "/evil", "bun": "/evil"}}}`)
+	w.trust()
+	if v := w.view(); len(v.Script.Runtimes) > 1 || v.Script.Runtimes["bun"] != "/opt/bun" || !hasNote(v, "script.runtimes is ignored") {
+		t.Errorf("%+v, %+v", v.Script.Runtimes, v.Notes)
+	}
+}
+
 func TestLooserPermissionsWaitWhileASessionIsAttached(t *testing.T) {
 	w := newWorld(t)
 	actions := func() map[string]string {

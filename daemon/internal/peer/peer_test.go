@@ -126,6 +126,11 @@ func newWorld(t testing.TB, uid int) *world {
 	}
 	srv := &http.Server{ConnContext: peer.ConnContext, Handler: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		c, err := r.FromHTTP(req)
+		if id := req.Header.Get(claims); err == nil && id != "" {
+			if claimed, ok := r.Claim(req.Context(), req, c, id); ok {
+				c = claimed
+			}
+		}
 		w.callers <- result{c, err}
 	})}
 	served := make(chan struct{})

@@ -18,7 +18,7 @@ import (
 // mcpClient is one MCP client of the official SDK.
 type mcpClient struct {
 	*mcp.ClientSession
-	t   *testing.T
+	t   testing.TB
 	sdk *mcp.Client
 
 	mu       sync.Mutex
@@ -163,7 +163,7 @@ func textOf(res *mcp.CallToolResult) string {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {

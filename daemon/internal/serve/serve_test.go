@@ -42,7 +42,7 @@ const patience = 60 * time.Second
 
 // running is a daemon in this process.
 type running struct {
-	t       *testing.T
+	t       testing.TB
 	paths   local.Paths
 	options Options
 	signals chan os.Signal
@@ -51,7 +51,7 @@ type running struct {
 }
 
 // start runs a daemon with one fake server and further settings.
-func start(t *testing.T, settings map[string]any, change ...func(*Options)) *running {
+func start(t testing.TB, settings map[string]any, change ...func(*Options)) *running {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {

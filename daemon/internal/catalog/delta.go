@@ -77,6 +77,8 @@ func Delta(before, now []Entry) string {
 				continue
 			}
 			fmt.Fprintf(&b, "\nnew: tools.%s, %d tools", e.Namespace, len(e.List.Tools))
+		case e.List == nil:
+			fmt.Fprintf(&b, "\ntools.%s: not listed any more", e.Namespace)
 		}
 		changes(&b, e, was.List)
 	}

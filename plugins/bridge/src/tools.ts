@@ -202,8 +202,21 @@ function searchOutput(args: SearchArguments, found: SearchResult): ToolOutput {
   }
 }
 
-function typesOutput({ text: output, warnings = [] }: Types): ToolOutput {
-  return { title: "types", output, metadata: { warnings } }
+function typesOutput({ text: types, warnings = [] }: Types): ToolOutput {
+  return { title: "types", output: fitting(types, "name namespaces or tools in `paths`"), metadata: { warnings } }
+}
+
+/** The beginning of a text that a host would cut without a word about what is missing. */
+function fitting(whole: string, hint: string): string {
+  const lines = whole.split("\n")
+  let [kept, bytes] = [0, 200] // of the last line
+  while (kept < lines.length && kept < text.lines - 1) {
+    bytes += Buffer.byteLength(lines[kept]!) + 1
+    if (bytes > text.bytes) break
+    kept++
+  }
+  if (kept === lines.length) return whole
+  return [...lines.slice(0, kept), `… [truncated: ${kept} of ${lines.length} lines; ${hint}]`].join("\n")
 }
 
 function catalogOutput(catalog: Catalog): ToolOutput {

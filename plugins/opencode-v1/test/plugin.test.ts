@@ -504,6 +504,14 @@ test("types and the catalogue are tools of their own", async () => {
   await assert.rejects(hooks.tool.tenon_catalog!.execute({ budget: 1 }, host.context("c3")), /at least 100/)
 })
 
+test("types that are too long for the host are cut where it is said", async () => {
+  const long = "  function t(args?: { a?: string }): Promise<unknown>;\n".repeat(3_000)
+  const { hooks, host } = await bench({ "catalog/types": () => ({ text: long }) })
+  const { output } = await hooks.tool.tenon_types!.execute({}, host.context("c1"))
+  assert.ok(Buffer.byteLength(output) <= 48 * 1024 && output.split("\n").length <= 1_900)
+  assert.match(output, /;\n… \[truncated: \d+ of 3001 lines; name namespaces or tools in `paths`\]$/)
+})
+
 test("search shows signatures and where the next page starts; status shows the daemon's text", async () => {
   const { hooks, host, daemon } = await bench({
     "catalog/search": () => ({

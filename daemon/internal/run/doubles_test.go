@@ -138,7 +138,6 @@ func newRig(t testing.TB) *rig {
 	}
 	r.m = New(Options{
 		Path: r.path, History: r.history, Leases: r.refs, Sessions: r.refs, Compute: 2,
-		Unavailable: map[string]string{"deno": "no deno in PATH"},
 		Engines: map[string]engine.Engine{"embedded": program(func(ctx context.Context, p engine.Program, h engine.Host) *engine.Outcome {
 			return r.run(ctx, p, h)
 		})},

@@ -63,16 +63,15 @@ type Sessions interface {
 
 // Options configure a Manager. Path is required.
 type Options struct {
-	Path        Path
-	Engines     map[string]engine.Engine // by the name a user writes
-	Unavailable map[string]string        // engines that cannot run here, and why
-	Checker     Checker                  // nil: programs are not checked, and strict says so
-	Leases      Leases                   // nil: not told
-	Sessions    Sessions                 // nil: not told
-	History     *history.Store           // nil: nothing is kept
-	Compute     int                      // programs that may compute at a time; 0: GOMAXPROCS
-	Changed     func(proto.Run)          // hears of every start and end; must not block; may be nil
-	Log         *slog.Logger             // nil: discarded
+	Path     Path
+	Engines  map[string]engine.Engine // by the name a user writes
+	Checker  Checker                  // nil: programs are not checked, and strict says so
+	Leases   Leases                   // nil: not told
+	Sessions Sessions                 // nil: not told
+	History  *history.Store           // nil: nothing is kept
+	Compute  int                      // programs that may compute at a time; 0: GOMAXPROCS
+	Changed  func(proto.Run)          // hears of every start and end; must not block; may be nil
+	Log      *slog.Logger             // nil: discarded
 }
 
 // Manager holds the live runs. It is safe for concurrent use.
@@ -297,11 +296,7 @@ func (m *Manager) noEngine(name string) *fault.Error {
 		known = append(known, n)
 	}
 	sort.Strings(known)
-	if why := m.o.Unavailable[name]; why != "" {
-		return fault.New(fault.EngineUnavailable, "engine %s is not available: %s", name, why).
-			WithHint("available here: %s", strings.Join(known, ", "))
-	}
-	return fault.New(fault.EngineUnavailable, "there is no engine %q", name).WithHint("available here: %s", strings.Join(known, ", "))
+	return fault.New(fault.EngineUnavailable, "there is no engine %q", name).WithHint("there are: %s", strings.Join(known, ", "))
 }
 
 // finish settles the result; it pairs with open.

@@ -53,9 +53,9 @@ func TestAResultIsCompleteOnSuccessAndOnFailure(t *testing.T) {
 	}
 }
 
-func TestEnginesThatAreNotThereSayWhy(t *testing.T) {
+func TestAnEngineThatNobodyKnowsIsNamed(t *testing.T) {
 	r := newRig(t)
-	for name, words := range map[string]string{"deno": "no deno in PATH", "perl": "no engine"} {
+	for name, words := range map[string]string{"deno": "no engine", "perl": "no engine"} {
 		res := r.start(proto.ExecRequest{Engine: name}).Wait()
 		if res.OK || res.Error.Kind != "EngineUnavailable" || !strings.Contains(res.Error.Message, words) || !strings.Contains(res.Error.Hint, "embedded") {
 			t.Errorf("%s: %+v", name, res.Error)

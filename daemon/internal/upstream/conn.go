@@ -79,6 +79,7 @@ type conn struct {
 	calls   map[int64]*pending
 	asking  map[string]context.CancelCauseFunc // questions of the server being answered, by raw id
 	visits  map[string]chan struct{}           // pages that somebody was sent to; closed when the server says they are done
+	early   []string                           // pages that were said to be done before their call had read that they are wanted
 	roots   []string
 	session *mcp.ClientSession
 	err     error // why the connection is gone

@@ -16,11 +16,12 @@ import (
 
 // Bounds of one call that takes several rounds.
 const (
-	maxRounds = 10                     // input_required results
-	maxBusy   = 3                      // of those that ask nothing: the server wants to be tried again
-	busyWait  = 200 * time.Millisecond // before the first of these; doubled by each
-	maxVisits = 10                     // pages that one refusal may name
-	maxState  = 1 << 20                // bytes of requestState that are carried back
+	maxRounds  = 10                     // input_required results
+	maxBusy    = 3                      // of those that ask nothing: the server wants to be tried again
+	busyWait   = 200 * time.Millisecond // before the first of these; doubled by each
+	maxVisits  = 10                     // pages that one refusal may name, and that are remembered to be done
+	maxVisitID = 1 << 10                // bytes of such a page's id
+	maxState   = 1 << 20                // bytes of requestState that are carried back
 )
 
 // codeURLRequired says that nothing was done yet, and that pages have to be
@@ -238,6 +239,11 @@ func (c *conn) awaitVisit(id string) (<-chan struct{}, func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	done := make(chan struct{})
+	if at := slices.Index(c.early, id); at >= 0 {
+		c.early = slices.Delete(c.early, at, at+1)
+		close(done)
+		return done, func() {}
+	}
 	c.visits[id] = done
 	return done, func() {
 		c.mu.Lock()
@@ -248,13 +254,22 @@ func (c *conn) awaitVisit(id string) (<-chan struct{}, func()) {
 	}
 }
 
-// visited is notifications/elicitation/complete; one of an id that nobody waits
-// for means nothing.
+// visited is notifications/elicitation/complete. One of an id that nobody waits
+// for is kept for a while: the refusal that names the id may be on its way from
+// the reader to its call. It has no other effect.
 func (c *conn) visited(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if done := c.visits[id]; done != nil {
 		close(done)
 		delete(c.visits, id)
+		return
 	}
+	if len(id) > maxVisitID {
+		return
+	}
+	if len(c.early) == maxVisits {
+		c.early = slices.Delete(c.early, 0, 1)
+	}
+	c.early = append(c.early, id)
 }

@@ -44,6 +44,30 @@ func TestACallGoesOnWhenThePageWasVisited(t *testing.T) {
 	}
 }
 
+// The reader may be ahead of the call that is to wait.
+func TestAPageThatIsDoneBeforeItIsWaitedForCounts(t *testing.T) {
+	c := newConn(Spec{Name: "fake"})
+	for i := range 2 * maxVisits {
+		c.visited("page-" + itoa(i))
+	}
+	done, forget := c.awaitVisit("page-" + itoa(2*maxVisits-1))
+	defer forget()
+	<-done
+	if len(c.early) >= maxVisits {
+		t.Errorf("%d are remembered", len(c.early))
+	}
+	later, forget := c.awaitVisit("page-x")
+	select {
+	case <-later:
+		t.Error("a page that nobody has done counts")
+	default:
+	}
+	forget()
+	if len(c.visits) != 0 {
+		t.Error("a wait was not forgotten")
+	}
+}
+
 func TestAPageThatIsNotVisitedEndsTheCallWithoutRepeatingIt(t *testing.T) {
 	for name, one := range map[string]struct {
 		call Call

@@ -20,7 +20,7 @@ const (
 	listenFirst = time.Second            // likewise, for the stream of what belongs to no request
 	listenMost  = 30 * time.Second
 	listenWait  = 500 * time.Millisecond // for the first of those streams, before the first call
-	renewWithin = 30 * time.Second // for a new session, where there is no startTimeout
+	renewWithin = 30 * time.Second       // for a new session, where there is no startTimeout
 )
 
 var errNoAnswer = errors.New("the stream ended without the answer")

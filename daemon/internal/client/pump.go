@@ -210,9 +210,13 @@ func (p *pump) lost(conn *MCPConn, again bool, h head) {
 	p.flying = map[string]bool{}
 	ending := p.ending
 	p.mu.Unlock()
+	why := fault.New(fault.DaemonUnavailable, "the daemon went away during the request").
+		WithHint("whether it was carried out is unknown, so it was not sent again; the next request starts a new daemon")
+	if ending {
+		why = fault.New(fault.Cancelled, "the input ended, and the request took too long after that")
+	}
 	for _, id := range left {
-		p.refuse(json.RawMessage(id), fault.New(fault.DaemonUnavailable, "the daemon went away during the request").
-			WithHint("whether it was carried out is unknown, so it was not sent again; the next request starts a new daemon"))
+		p.refuse(json.RawMessage(id), why)
 	}
 	if !ending && p.c.Notice != nil {
 		p.c.Notice("the daemon went away; the next message connects again")

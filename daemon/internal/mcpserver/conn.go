@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the protocols that clients speak today have what the newest one drops
+
 package mcpserver
 
 import (
@@ -18,6 +20,9 @@ import (
 	"tenon/daemon/internal/session"
 	"tenon/proto"
 )
+
+// hangUpGrace is how long a client that hung up may take to say why.
+const hangUpGrace = 100 * time.Millisecond
 
 // sessionKey is the field of _meta in which opencode names the calling session.
 const sessionKey = "ai.opencode/sessionID"
@@ -172,6 +177,14 @@ func (c *conn) tie(ctx context.Context, r *request) (context.Context, func()) {
 		go func() {
 			select {
 			case <-r.gone:
+			case <-over:
+				return
+			}
+			// Many clients hang up and say why at once, on another connection.
+			late := time.NewTimer(hangUpGrace)
+			defer late.Stop()
+			select {
+			case <-late.C:
 				cancel(fault.New(fault.Cancelled, "the client hung up"))
 			case <-over:
 			}

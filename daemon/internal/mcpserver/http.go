@@ -49,7 +49,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	_, deaf := w.(*jsonOnly)
 	leave := c.admit(&request{caller: caller, http: r, gone: r.Context().Done(), deaf: deaf}, r.Header, calls(msgs))
-	defer leave()
+	defer func() {
+		if r.Context().Err() != nil { // it may yet say why
+			time.AfterFunc(hangUpGrace, leave)
+			return
+		}
+		leave()
+	}()
 	if r.Method == http.MethodDelete {
 		c.kill(fault.New(fault.Cancelled, "the client ended its connection"))
 	}

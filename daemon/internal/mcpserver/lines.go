@@ -26,7 +26,7 @@ import (
 const (
 	// eofGrace is how long calls may go on whose client has closed its input: a
 	// shell's pipe ends its input with its last request and still wants the answer.
-	eofGrace = 2 * time.Second
+	eofGrace = 5 * time.Second
 	// writeTimeout is how long a client may read nothing of a message.
 	writeTimeout = 30 * time.Second
 )

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the protocols that clients speak today have what the newest one drops
+
 package serve
 
 import (
@@ -123,7 +125,8 @@ func TestACancelledCallIsCancelledUpstreamWithItsReason(t *testing.T) {
 			t.Error("the call succeeded")
 		}
 		eventually(t, "the server is told", func() bool { return len(journal("notifications/cancelled")) == 1 })
-		if told := string(journal("notifications/cancelled")[0]); !strings.Contains(told, "context canceled") { // the SDK's own words
+		if told := string(journal("notifications/cancelled")[0]); !strings.Contains(told, "context canceled") && // the SDK's own words
+			(way != "http" || !strings.Contains(told, "hung up")) { // which it also does; either may come first
 			t.Errorf("told %s", told)
 		}
 		if got := c.exec(`1 + 1`, nil); got != "2" {

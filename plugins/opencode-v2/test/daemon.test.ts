@@ -8,7 +8,7 @@ import { hostEnvironment } from "../../../test/e2e/lib/host.ts"
 import { tenonBin } from "../../../test/e2e/lib/program.ts"
 import { fake, makeScenery, type Scenery } from "../../../test/e2e/lib/scene.ts"
 import { until } from "./bench.ts"
-import { createHost, type Host, type PermissionRule, type SessionInfo } from "./host/index.ts"
+import { createHost, type Context, type Host, type PermissionRule, type SessionInfo } from "./host/index.ts"
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url))
 const asked = ["srv_args", "srv_stderr", "srv_blob", "srv_tick", "srv_cwd"]
@@ -145,6 +145,31 @@ describe("with the real daemon", { skip }, () => {
       return rows.some(({ id, state }) => id === mine.id && state === "attached")
     })
     assert.equal(await count(mine), "2")
+  })
+
+  test("a shell that cannot be told apart has an identity of its own, in which every call is asked about", async () => {
+    const location = await host.location()
+    const { url, password } = host.http!
+    const tenon = { package: dist, options: { bin: tenonBin, url, password } }
+    const command = `printenv TENON_SESSION_ID; ${tenonBin} call srv counter`
+    const lose = async (ctx: Context) =>
+      void (await ctx.tool.hook("execute.before", (event) => {
+        if (event.tool === "shell") event.input = { command }
+      }))
+    await location.configure([tenon, { module: { default: { id: "loser", setup: lose } } }])
+    const running = host.call(session, "shell", { command })
+    type Row = { id: string; session: string; key: string }
+    let rows: Row[] = []
+    await until("it is asked about", async () => {
+      rows = JSON.parse((await scenery.tenon("approvals", "--json")).stdout) as Row[]
+      return rows.length === 1
+    })
+    assert.match(rows[0]!.session, /^agents:[0-9a-f]+$/)
+    assert.equal(rows[0]!.key, "srv_counter")
+    // Only a user who is not below this host may answer; the cancel key ends it.
+    await host.interrupt(session)
+    await running
+    await location.configure([tenon])
   })
 
   test("a daemon that is killed is replaced, and knows the sessions", async () => {

@@ -172,6 +172,20 @@ describe("with the real daemon", { skip }, () => {
     await location.configure([tenon])
   })
 
+  test("as an MCP server of the host, tenon knows whose calls they are", async () => {
+    const location = await host.location()
+    const { url, password } = host.http!
+    const options = { bin: tenonBin, url, password }
+    await location.configure([{ package: dist, options: { ...options, mcp: true } }])
+    await until("the entry is there", async () => "tenon" in (await location.mcp.configs()))
+    await location.mcp.settled()
+    const [one, two] = [await host.session.create(), await host.session.create()]
+    assert.deepEqual(await Promise.all([run("session.id", one), run("session.id", two)]), [one.id, two.id])
+    assert.equal(await run("await tools.srv.counter({})", one), "1")
+    await location.configure([{ package: dist, options }])
+    assert.equal(await count(one), "2", "the same server by either way")
+  })
+
   test("a daemon that is killed is replaced, and knows the sessions", async () => {
     const old = scenery.daemon()
     const sleeping = calls("sleep")

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -132,9 +134,13 @@ func (s *Store) view(dir, file string, env Env, owner bool) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	if old := s.views[key]; old != nil && old.view.Hash == v.Hash && sameNotes(old.view.Notes, v.Notes) {
-		v = old.view // the same configuration: keep one copy
-	} else if old != nil {
+	switch old := s.views[key]; {
+	case old == nil:
+	case old.view.Hash == v.Hash && slices.Equal(old.view.Notes, v.Notes):
+		if samePlaces(old.view, v) {
+			v = old.view // the same configuration: keep one copy
+		}
+	default:
 		s.rebuilt[key.dir] = true
 	}
 	if len(s.views) >= maxViews {
@@ -225,16 +231,13 @@ func readCapped(file string, limit int64) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-func sameNotes(a, b []Note) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+// samePlaces is whether two views of one Hash come from the same files, and
+// each server from the same line: that much is shown, and says nothing of what
+// is configured.
+func samePlaces(a, b *View) bool {
+	return slices.Equal(a.Files, b.Files) && maps.EqualFunc(a.Servers, b.Servers, func(x, y *Server) bool {
+		return x.Origin == y.Origin
+	}) && slices.EqualFunc(a.Permissions.Rules, b.Permissions.Rules, func(x, y Rule) bool { return x.Origin == y.Origin })
 }
 
 // EnvFrom turns KEY=value lines into an Env; the last of a name wins.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,25 @@ func TestTheHashIgnoresCommentsAndSeesChanges(t *testing.T) {
 	}
 	if again := w.view(); again != c {
 		t.Error("an unchanged view was built twice")
+	}
+}
+
+func TestWhatIsShownOfPlacesFollowsAnEditThatChangesNothingElse(t *testing.T) {
+	w := newWorld(t)
+	if v := w.view(); len(v.Files) != 0 {
+		t.Fatalf("files before there is one: %v", v.Files)
+	}
+	file := w.user(`{"servers": {}}`)
+	if v := w.view(); !slices.Equal(v.Files, []string{file}) {
+		t.Errorf("a new file that configures nothing: %v", v.Files)
+	}
+	const entries = `{"servers": {"a": {"command": "sh"}}, "permissions": {"rules": {"a_*": "ask"}}}`
+	w.write(file, entries)
+	w.view()
+	w.write(file, "// one\n// two\n"+entries)
+	v := w.view()
+	if v.Servers["a"].Origin.Line != 3 || v.Permissions.Rules[0].Origin.Line != 3 {
+		t.Errorf("lines after two comments: server %+v, rule %+v", v.Servers["a"].Origin, v.Permissions.Rules[0].Origin)
 	}
 }
 

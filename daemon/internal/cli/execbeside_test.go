@@ -56,6 +56,16 @@ func goes(t *testing.T, pid int) {
 	t.Errorf("process %d lives", pid)
 }
 
+func TestAStaticImportIsToldHowTheRuntimeImports(t *testing.T) {
+	p := withDeno(t)
+	for _, where := range []string{"local", "remote"} {
+		got := p.run("exec", "--engine", "deno", "--where", where, "-e", "import fs from 'node:fs'; fs")
+		if got.code != 1 || !strings.Contains(got.err, `const fs = await import("node:fs")`) {
+			t.Errorf("%s: %+v", where, got)
+		}
+	}
+}
+
 // lasting is a program that starts a process of its own and goes on; it says
 // "child PID".
 const lasting = `const c = new Deno.Command("sleep", {args: ["1000"], stdout: "null", stderr: "null"}).spawn();

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,7 +77,9 @@ func look(name, path, binary string) (string, error) {
 		if file := filepath.Join(dir, name); executable(file) {
 			return file, nil
 		}
-		searched = append(searched, dir)
+		if !slices.Contains(searched, dir) {
+			searched = append(searched, dir)
+		}
 	}
 	where := "PATH is empty"
 	if len(searched) > 0 {

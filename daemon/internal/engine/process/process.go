@@ -97,7 +97,11 @@ func (e *Engine) Close() error { return nil }
 
 // Compile compiles source as Run will, which then finds it compiled.
 func (e *Engine) Compile(ctx context.Context, source string) (*script.Program, error) {
-	return e.o.Compiler.Compile(ctx, source, script.Runtime)
+	program, err := e.o.Compiler.Compile(ctx, source, script.Runtime)
+	if err != nil {
+		return nil, ownModules(err)
+	}
+	return program, nil
 }
 
 // Job is one run with what a caller beside the process may add.
@@ -143,7 +147,7 @@ func (e *Engine) RunJob(ctx context.Context, j Job, h engine.Host) *engine.Outco
 	}
 	if j.Compiled == nil {
 		if j.Compiled, err = e.Compile(ctx, p.Source); err != nil {
-			return fail(ownModules(err))
+			return fail(err)
 		}
 	}
 	select {

@@ -33,7 +33,8 @@ func NewGuard(s *Server, configured string, addr net.Addr, token string) (*Guard
 			WithHint("set listen.token, for example to ${TENON_TOKEN}, or remove listen.address")
 	}
 	if len(token) < MinToken {
-		return nil, fault.New(fault.ConfigError, "listen.token has %d characters; it needs at least %d", len(token), MinToken)
+		return nil, fault.New(fault.ConfigError, "listen.token has %d characters; it needs at least %d", len(token), MinToken).
+			WithHint("take a long random one, such as: openssl rand -hex 32")
 	}
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -75,7 +76,7 @@ func (g *Guard) check(r *http.Request) error {
 	sum := sha256.Sum256([]byte(given))
 	if !ok || subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
 		return fault.New(fault.Unauthorized, "TCP needs the bearer token of listen.token").
-			WithHint("send Authorization: Bearer …, or use the unix socket")
+			WithHint("send Authorization: Bearer … (tenon sends TENON_TOKEN), or use the unix socket")
 	}
 	return nil
 }

@@ -237,7 +237,7 @@ func (c *call) shown() json.RawMessage {
 func (c *call) denied(verdict policy.Verdict) error {
 	e := fault.New(fault.PermissionDenied, "%s is denied by %s", verdict.Key, verdict.From()).At(c.server.Name, c.toolName)
 	if c.req.Caller != nil && c.req.Caller.Class == peer.Stranger {
-		return e.WithHint("run it inside the agent's session: its shell has TENON_TICKET and TENON_SESSION_ID")
+		return e.WithHint("run it inside the agent's session, whose shell has TENON_TICKET and TENON_SESSION_ID; or the user allows it: permissions.rules {%q: \"allow\"}", verdict.Key)
 	}
 	return e.WithHint("do not try it in another way; the user can change the rule")
 }

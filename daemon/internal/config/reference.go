@@ -119,7 +119,7 @@ var reference = []Key{
 	{Path: "tickets.ttl", Type: TypeDuration, Default: "24h", Doc: "Life of a ticket, renewed on attach.", Reload: InPlace, Place: UserOnly},
 	{Path: "listen", Type: TypeSection, Doc: "TCP besides the unix socket; off unless set.", Reload: AtStart, Place: UserOnly},
 	{Path: "listen.address", Type: TypeString, Doc: "HOST:PORT to listen on.", Reload: AtStart, Place: UserOnly},
-	{Path: "listen.token", Type: TypeString, Doc: "Bearer token that TCP clients must send; placeholders are expanded.", Reload: AtStart, Place: UserOnly},
+	{Path: "listen.token", Type: TypeString, Doc: "Bearer token that TCP clients must send, at least 16 characters; placeholders are expanded.", Reload: AtStart, Place: UserOnly},
 	{Path: "history", Type: TypeSection, Doc: "What is kept of runs.", Reload: InPlace, Place: UserOnly},
 	{Path: "history.retention", Type: TypeDuration, Default: "30d", Doc: "Age at which history is removed.", Reload: InPlace, Place: UserOnly},
 }

@@ -99,7 +99,7 @@ func (v Verdict) From() string {
 	case fromRemembered:
 		return "remembered approval"
 	case fromStranger:
-		return "a caller without a valid ticket gets explicit allow rules only"
+		return "the rule for callers without a valid ticket: only what a rule allows"
 	case fromNever:
 		return "approval policy never"
 	default:

@@ -142,8 +142,11 @@ func opencodeInstall(ctx context.Context, o *opencodeOptions) error {
 		}
 		o.app.say("opencode %s: installed, %s names %s", r.Host, r.Config, r.Plugin)
 		for _, e := range r.Edits {
-			if e.Backup != "" {
+			switch {
+			case e.Backup != "":
 				o.app.say("the file as it was: %s", e.Backup)
+			case e.File != r.Config:
+				o.app.say("made %s, for its terminal interface", e.File)
 			}
 		}
 	}
@@ -155,8 +158,32 @@ func opencodeInstall(ctx context.Context, o *opencodeOptions) error {
 
 // opencodeDocument is the --json form of status.
 type opencodeDocument struct {
-	Hosts  []opencode.Status `json:"hosts"`
-	Others []opencode.Other  `json:"others"`
+	Hosts []opencode.Status `json:"hosts"`
+	// Project are the generations whose plugin this project's configuration
+	// names besides; none with --project.
+	Project []opencode.Status `json:"project"`
+	Others  []opencode.Other  `json:"others"`
+}
+
+// inProject looks for the plugin in the configuration of this project, where
+// the command is about the user's.
+func (o *opencodeOptions) inProject() ([]opencode.Status, error) {
+	out := []opencode.Status{}
+	if o.project {
+		return out, nil
+	}
+	here := *o
+	here.project = true
+	targets, err := here.targets()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		if s := t.Status(nil, nil); s.Installed {
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }
 
 // installed looks at everything that status shows.
@@ -170,6 +197,9 @@ func (o *opencodeOptions) installed() (opencodeDocument, error) {
 	for _, t := range targets {
 		carried, _ := opencode.Carried(t.Generation) // a build without it has nothing to compare
 		doc.Hosts = append(doc.Hosts, t.Status(carried, programs))
+	}
+	if doc.Project, err = o.inProject(); err != nil {
+		return opencodeDocument{}, err
 	}
 	dirs, err := o.configDirs()
 	if err != nil {
@@ -214,6 +244,9 @@ func opencodeStatus(_ context.Context, o *opencodeOptions) error {
 		if s.Present {
 			lines = append(lines, strings.TrimRight("  plugin  "+s.Plugin+" "+s.Version, " "))
 		}
+	}
+	for _, s := range doc.Project {
+		lines = append(lines, fmt.Sprintf("in this project: %s names the plugin for %s (tenon opencode status --project)", s.Config, s.Host))
 	}
 	for _, other := range doc.Others {
 		lines = append(lines, fmt.Sprintf("also there: %s (in %s): %s", other.Path, other.In, other.Text))
@@ -290,6 +323,13 @@ func opencodeUninstall(ctx context.Context, o *opencodeOptions) error {
 				o.app.say("opencode %s: uninstalled from %s", r.Host, e.File)
 			}
 		}
+	}
+	left, err := o.inProject()
+	if err != nil {
+		return err
+	}
+	for _, s := range left {
+		o.app.say("%s still names the plugin for %s: tenon opencode uninstall --project", s.Config, s.Host)
 	}
 	if len(doc.Enabled) > 0 {
 		o.app.say("opencode starts these itself again: %s", strings.Join(doc.Enabled, ", "))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"tenon/proto"
 )
@@ -22,9 +23,14 @@ func TestTheCatalogueAndItsDelta(t *testing.T) {
 		t.Errorf("how to ask for changes is said: %s", got.err)
 	}
 	p.run("call", "fake", "load")
-	got = p.run("catalog", "--since", whole.Fingerprint, "--json")
-	if err := json.Unmarshal([]byte(got.out), &delta); err != nil || !delta.Delta || !strings.Contains(delta.Text, "+ tools.fake.extra(") {
-		t.Errorf("%v: %+v", err, got)
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // the changed list is read 100 ms after the server told of it
+		got = p.run("catalog", "--since", whole.Fingerprint, "--json")
+		if err := json.Unmarshal([]byte(got.out), &delta); err != nil || !delta.Delta || time.Now().After(end) {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		if strings.Contains(delta.Text, "+ tools.fake.extra(") {
+			return
+		}
 	}
 }
 

@@ -207,6 +207,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if strings.Contains(err.Error(), "duration") {
 		return e.WithHint("a duration has a unit: 500ms, 5s, 2m")
 	}
+	var invalid *invalidValue
+	if errors.As(err, &invalid) && strings.HasPrefix(invalid.GetFlag().Value.Type(), "int") {
+		return fault.New(fault.UsageError, "--%s takes a whole number, not %q", invalid.GetFlag().Name, invalid.GetValue()).
+			WithHint("%s --help lists the flags", cmd.CommandPath())
+	}
 	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
 	if !ok {
 		return e

@@ -212,7 +212,7 @@ func daemonStatus(ctx context.Context, a *app) error {
 		text += fmt.Sprintf("bridge    %s %s in %s, pid %d\n", b.Plugin, b.Build.Version, b.Directory, b.PID)
 	}
 	for _, e := range s.Engines {
-		text += fmt.Sprintf("engine    %s %s %s\n", e.Name, e.Version, e.Reason)
+		text += "engine    " + first(e.Reason, strings.TrimSpace(e.Name+" "+e.Version)) + "\n"
 	}
 	for _, f := range s.Config {
 		text += "config    " + f + "\n"

@@ -242,7 +242,7 @@ func (d *doctor) engines(s proto.Status) {
 			d.say("problem", "engine", "install "+e.Name+", or set script.engine to embedded", "script.engine is %s, which is not available: %s", e.Name, e.Reason)
 			continue
 		}
-		d.say("note", "engine", "only programs that ask for it need it", "%s is not available: %s", e.Name, e.Reason)
+		d.say("note", "engine", "only programs that ask for it need it", "%s", e.Reason)
 	}
 	d.sandboxes(s.Sandbox)
 }

@@ -15,6 +15,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/typecheck"
 	"tenon/proto"
 )
 
@@ -126,8 +127,17 @@ func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 		Args: o.args, Engine: o.engine, Sandbox: o.sandbox, Cwd: o.app.abs(o.cwd),
 		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls, Typecheck: o.typecheck, Where: o.where,
 	}
-	if !slices.Contains(wheres, o.where) {
-		return req, fault.New(fault.UsageError, "--where must be one of %s, not %q", strings.Join(wheres, ", "), o.where)
+	for _, f := range []struct {
+		name, given string
+		words       []string
+	}{
+		{"where", o.where, wheres},
+		{"sandbox", first(o.sandbox, "full"), sandboxModes()},
+		{"typecheck", first(o.typecheck, typecheck.Off), typechecks},
+	} {
+		if !slices.Contains(f.words, f.given) {
+			return req, fault.New(fault.UsageError, "--%s must be one of %s, not %q", f.name, strings.Join(f.words, ", "), f.given)
+		}
 	}
 	if o.timeoutSet {
 		ms := o.timeout.Milliseconds()

@@ -14,11 +14,25 @@ import (
 	"tenon/daemon/internal/engine/attached"
 	"tenon/daemon/internal/engine/process"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/sandbox"
+	"tenon/daemon/internal/typecheck"
 	"tenon/proto"
 )
 
 // wheres are the words of --where.
 var wheres = []string{"auto", "local", "remote"}
+
+// sandboxModes are the words of --sandbox.
+func sandboxModes() []string {
+	var out []string
+	for _, m := range sandbox.Modes() {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+// typechecks are the words of --typecheck.
+var typechecks = []string{typecheck.Off, typecheck.Warn, typecheck.Strict}
 
 // besideAtOnce reports whether a program is sure to be executed here, so that
 // the daemon need not be asked first.

@@ -42,7 +42,7 @@ func (f *filling) fill(q proto.Question) (json.RawMessage, error) {
 		f.app.note("server %s asks what cannot be shown here: %v", q.Server, err)
 		return question.Refusal(question.Decline), nil
 	}
-	f.app.note("server %s asks (tool %s, until %s): %s", q.Server, q.Tool, in(q.Deadline), quoted(read.Message))
+	f.app.note("server %s asks (tool %s; the answer is due %s): %s", q.Server, q.Tool, in(q.Deadline), quoted(read.Message))
 	var result json.RawMessage
 	switch {
 	case read.URL != "":
@@ -113,14 +113,31 @@ func (f *filling) form(q *question.Question) (json.RawMessage, error) {
 				f.app.note("  %s: %s", short(field.Name, 60), short(string(value), 200))
 			}
 		}
-		switch word, err := f.word("send? [y]es, [e]dit, [n]o:"); {
+		switch send, err := f.send(); {
 		case err != nil:
 			return nil, err
-		case yes(word):
+		case send:
 			return question.Accepted(given)
-		case strings.HasPrefix("edit", strings.ToLower(word)) && word != "":
-		default:
-			return question.Refusal(question.Decline), nil
+		}
+	}
+}
+
+// send asks whether the form leaves as it is, or is gone through once more. It
+// asks until one of its words is the answer: an Enter too many, which took the
+// last default, must not throw away what was filled in.
+func (f *filling) send() (bool, error) {
+	for {
+		word, err := f.word("send? [y]es, [e]dit, [n]o:")
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			return true, nil
+		case "e", "edit":
+			return false, nil
+		case "n", "no":
+			return false, refusal(question.Decline)
 		}
 	}
 }

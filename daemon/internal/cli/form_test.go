@@ -64,6 +64,7 @@ func TestAServersQuestionCanBeDeclinedAndDismissed(t *testing.T) {
 		{`{"text":"sure?"}`, "ok, yes or no, optional:", "/decline\r", `{"action":"decline"}`},
 		{`{"text":"sure?"}`, "ok, yes or no, optional:", "/cancel\r", `{"action":"cancel"}`},
 		{`{"text":"sure?"}`, "ok, yes or no, optional:", "y\rn\r", `{"action":"decline"}`},
+		{`{"text":"sure?"}`, "ok, yes or no, optional:", "y\r\rys\ry\r", `{"action":"accept","content":{"ok":true}}`}, // only a word of its own ends it
 		{`{"text":"sure?","schema":{"type":"object","properties":{}}}`, "agree?", "y\r", `{"action":"accept","content":{}}`},
 		{`{"text":"sure?","schema":{"type":"object","properties":{}}}`, "agree?", "\r", `{"action":"cancel"}`},
 		{`{"text":"sign in","url":"https://example.com/x?y=1"}`, "will you?", "y\r", `{"action":"accept"}`},

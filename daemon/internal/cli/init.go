@@ -216,7 +216,11 @@ func (o *initOptions) report(doc initDocument) error {
 		a.say("one instance a session: %s", strings.Join(doc.Session, ", "))
 	}
 	if len(doc.Servers) == 0 {
-		a.say("it has no servers yet: add one, or tenon init --import opencode")
+		if len(o.hosts) > 0 {
+			a.say("%s has no servers that count here: add some to %s", strings.Join(o.hosts, " or "), doc.Config)
+		} else {
+			a.say("it has no servers yet: add one, or tenon init --import opencode")
+		}
 		return nil
 	}
 	if err := a.text(fmt.Sprintf("servers here: %s", strings.Join(doc.Servers, ", "))); err != nil {

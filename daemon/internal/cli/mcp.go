@@ -38,6 +38,9 @@ func mcpRun(ctx context.Context, a *app, m client.MCPMode) error {
 	if err != nil {
 		return err
 	}
+	if a.inTerminal {
+		a.say("this speaks MCP with the program that starts it; to use it, write the command tenon mcp into an MCP client's configuration. Ctrl-D ends it")
+	}
 	c.Identity.Interactive = false // its input belongs to the client
 	return c.PumpMCP(ctx, m, a.In, a.Out)
 }

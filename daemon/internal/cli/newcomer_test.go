@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -118,5 +119,56 @@ func TestAWatchOnATerminalAnswersQuestions(t *testing.T) {
 	watch.types("\x03")
 	if code, shown := watch.ends(); code != 0 || !strings.Contains(shown, "fake_echo") {
 		t.Errorf("exit %d: %s", code, shown)
+	}
+}
+
+func TestSearchTellsAPageBehindTheLastFromNothing(t *testing.T) {
+	p := newPlace(t, nil)
+	if got := p.run("search", "echo", "--offset", "500"); !strings.Contains(got.err, "nothing from --offset 500 on: ") {
+		t.Errorf("%+v", got)
+	}
+	if got := p.run("search", "zzzzqqqq", "--offset", "500"); !strings.Contains(got.err, "nothing found") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnImportOfHostsWithoutServersSaysWhichHadNone(t *testing.T) {
+	p := newPlace(t, nil)
+	p.write("config/tenon/config.jsonc", "{}")
+	if got := p.run("init"); !strings.Contains(got.err, "tenon init --import opencode") {
+		t.Errorf("%+v", got)
+	}
+	if got := p.run("init", "--import", "opencode,claude"); !strings.Contains(got.err, "opencode or claude has no servers that count here") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMCPOnATerminalSaysWhatItWaitsFor(t *testing.T) {
+	p := newPlace(t, nil)
+	s := p.terminal("mcp")
+	s.waitFor("into an MCP client's configuration. Ctrl-D ends it")
+	s.types("\x04")
+	if code, shown := s.ends(); code != 0 {
+		t.Errorf("exit %d: %s", code, shown)
+	}
+}
+
+func TestThePluginInAProjectIsNotOverlooked(t *testing.T) {
+	p := newPlace(t, nil)
+	if got := p.run("opencode", "install", "--v1", "--project"); got.code != 0 || !strings.Contains(got.err, "made "+filepath.Join(p.cwd, "tui.jsonc")) {
+		t.Fatalf("%+v", got)
+	}
+	file := filepath.Join(p.cwd, "opencode.jsonc")
+	if got := p.run("opencode", "status"); !strings.Contains(got.out, "in this project: "+file) {
+		t.Errorf("%+v", got)
+	}
+	if got := p.run("opencode", "uninstall"); !strings.Contains(got.err, file+" still names the plugin for v1: tenon opencode uninstall --project") {
+		t.Errorf("%+v", got)
+	}
+	if got := p.run("opencode", "uninstall", "--project"); got.code != 0 || strings.Contains(got.err, "still names") {
+		t.Errorf("%+v", got)
+	}
+	if got := p.run("opencode", "status"); strings.Contains(got.out, "in this project") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -19,7 +19,10 @@ import (
 	"tenon/daemon/internal/fault"
 )
 
-type flag = pflag.Flag
+type (
+	flag         = pflag.Flag
+	invalidValue = pflag.InvalidValueError
+)
 
 // abs makes a path the user wrote absolute; empty stays empty.
 func (a *app) abs(path string) string {

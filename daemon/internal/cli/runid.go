@@ -53,7 +53,7 @@ func pickRun(word string, list func() ([]proto.Run, error)) (string, error) {
 	}
 	switch {
 	case last && newest == "":
-		return "", fault.New(fault.NotFound, "there is no run to be the last").WithHint("tenon runs lists all, tenon runs --live those that go on")
+		return "", fault.New(fault.NotFound, "last names no run: there is none").WithHint("tenon runs lists all; cancel looks among those of tenon runs --live")
 	case last:
 		return newest, nil
 	case len(found) > 1:

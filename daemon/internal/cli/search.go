@@ -44,7 +44,7 @@ func searchRun(ctx context.Context, a *app, q proto.Search) error {
 		return a.document(found)
 	}
 	if len(found.Items) == 0 {
-		return nothingFound(ctx, a, q)
+		return nothingFound(ctx, a, q, found.Total)
 	}
 	for _, item := range found.Items {
 		if err := a.text(item.Signature); err != nil {
@@ -63,7 +63,7 @@ func searchRun(ctx context.Context, a *app, q proto.Search) error {
 }
 
 // nothingFound says why, where it is a name that nobody has.
-func nothingFound(ctx context.Context, a *app, q proto.Search) error {
+func nothingFound(ctx context.Context, a *app, q proto.Search, total int) error {
 	if q.Namespace != "" {
 		servers, err := a.client.Servers(ctx)
 		if err != nil {
@@ -80,6 +80,10 @@ func nothingFound(ctx context.Context, a *app, q proto.Search) error {
 			}
 			return e.WithHint("tenon ls shows the names")
 		}
+	}
+	if q.Offset > 0 && total > 0 {
+		a.say("nothing from --offset %d on: %s in all", q.Offset, count(total, "tool"))
+		return nil
 	}
 	a.say("nothing found; tenon ls shows which servers are there")
 	return nil

@@ -71,7 +71,11 @@ func trustRun(ctx context.Context, o *trustOptions) error {
 		show("%s would start:", t.Path)
 	}
 	for _, s := range t.Servers {
-		show("  %s %s: %s", s.Status, s.Name, shown(s))
+		what := s.Status + " " + s.Name
+		if s.Status == "script" { // the section script has no name besides
+			what = "section " + s.Name
+		}
+		show("  %s: %s", what, shown(s))
 	}
 	if !t.Trusted {
 		if a.canAsk() && !o.yes {

@@ -75,6 +75,8 @@ type pump struct {
 	helloID string
 	ready   []byte // its notifications/initialized
 	level   []byte // its logging/setLevel
+	asked   *asked // what conn has asked of the client
+	turns   int    // how many daemons were connected
 	flying  map[string]bool
 	swallow map[string]bool // answers to what the pump itself has sent again
 	ending  bool
@@ -95,6 +97,8 @@ func (p *pump) connect(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conn, p.gone, p.swallow = conn, make(chan struct{}), map[string]bool{}
+	p.asked = newAsked(p.turns)
+	p.turns++
 	go p.down(conn, p.gone)
 	for _, line := range [][]byte{p.hello, p.ready, p.level} {
 		if line == nil {
@@ -132,6 +136,11 @@ func (p *pump) up(ctx context.Context, line []byte) {
 			}
 			continue
 		}
+		if known && h.Method == "" && len(h.ID) > 0 {
+			if line, known = p.answer(conn, h, line); !known {
+				return // nobody waits for it, or not any more
+			}
+		}
 		p.note(h, line, call)
 		n, err := conn.Write(line)
 		if err == nil {
@@ -142,6 +151,17 @@ func (p *pump) up(ctx context.Context, line []byte) {
 			return
 		}
 	}
+}
+
+// answer is an answer of the client's as the daemon on conn shall see it; false
+// when that has not asked.
+func (p *pump) answer(conn *MCPConn, h head, line []byte) ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn != conn {
+		return nil, false
+	}
+	return p.asked.up(h, line)
 }
 
 // note remembers what a later daemon must hear again, and what is in flight.
@@ -172,7 +192,15 @@ func (p *pump) down(conn *MCPConn, gone chan struct{}) {
 			return
 		}
 		var h head
-		if json.Unmarshal(line, &h) == nil && h.Method == "" && len(h.ID) > 0 {
+		known := json.Unmarshal(line, &h) == nil
+		if known && h.Method != "" {
+			p.mu.Lock()
+			if p.conn == conn {
+				line = p.asked.down(h, line)
+			}
+			p.mu.Unlock()
+		}
+		if known && h.Method == "" && len(h.ID) > 0 {
 			id := string(h.ID)
 			p.mu.Lock()
 			own := p.swallow[id] && !p.flying[id]
@@ -208,6 +236,7 @@ func (p *pump) lost(conn *MCPConn, again bool, h head) {
 		}
 	}
 	p.flying = map[string]bool{}
+	late := p.asked.withdrawn()
 	ending := p.ending
 	p.mu.Unlock()
 	why := fault.New(fault.DaemonUnavailable, "the daemon went away during the request").
@@ -217,6 +246,9 @@ func (p *pump) lost(conn *MCPConn, again bool, h head) {
 	}
 	for _, id := range left {
 		p.refuse(json.RawMessage(id), why)
+	}
+	for _, line := range late {
+		p.write(line)
 	}
 	if !ending && p.c.Notice != nil {
 		p.c.Notice("the daemon went away; the next message connects again")

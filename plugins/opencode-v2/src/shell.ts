@@ -19,7 +19,7 @@ import {
 } from "@tenon/bridge"
 import type { Events } from "./events.ts"
 import type { AfterEvent, BeforeEvent, Context, ShellEvent } from "./host.ts"
-import { markTable, type Marks } from "./marks.ts"
+import { markTable, processShelf, type Marks } from "./marks.ts"
 import { sessionIn } from "./session.ts"
 
 /** What shells are told with. */
@@ -38,7 +38,7 @@ const callOver = /^session\.tool\.(success|failed)$/
 
 /** Registers the three hooks. None of them throws, and none waits longer than 250 ms. */
 export async function shells(ctx: Context, events: Events, room: ShellRoom): Promise<void> {
-  const marks = markTable()
+  const marks = markTable(Date.now, processShelf(), room.directory)
   events.on((type, data) => {
     const session = sessionIn(data)
     if (session === undefined) return
@@ -80,7 +80,7 @@ async function giveIdentity(event: ShellEvent, marks: Marks, room: ShellRoom): P
   try {
     const found = marks.take(event.command)
     if (found) event.command = found.command // first: nothing below may keep the mark in
-    const identity = await identityFor(found?.mark.session, marks, room)
+    const identity = await identityFor(found?.mark?.session, found !== undefined || marks.underway(), room)
     const more = additions(event.env, identity, room)
     // The map stays the host's, unless it does not let itself be added to.
     if (Object.isExtensible(event.env)) Object.assign(event.env, more)
@@ -90,11 +90,17 @@ async function giveIdentity(event: ShellEvent, marks: Marks, room: ShellRoom): P
   }
 }
 
-async function identityFor(session: string | undefined, marks: Marks, room: ShellRoom): Promise<Identity | undefined> {
+/** `agents`: without a session it is, or may be, an agent's all the same. */
+async function identityFor(
+  session: string | undefined,
+  agents: boolean,
+  room: ShellRoom,
+): Promise<Identity | undefined> {
   if (session !== undefined) return sessionIdentity(session, room.sessions, room.bridge())
-  if (!marks.underway()) return directoryIdentity(room.bridge())
-  // No mark, but an agent's command is on its way: this may be it, with the mark
-  // lost to another plugin or never read by the host. It gets no user's rights.
+  if (!agents) return directoryIdentity(room.bridge())
+  // Its mark is over, or it has none while an agent's command is on its way: this
+  // may be it, with the mark lost to another plugin or never read by the host. It
+  // gets no user's rights.
   return within(lostIdentity(room), hookWait)
 }
 

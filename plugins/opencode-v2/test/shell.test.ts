@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { markTable } from "../src/marks.ts"
+import { markTable, newShelf, processShelf } from "../src/marks.ts"
 import { shells } from "../src/shell.ts"
 import { afterwards, bench, connected, eachRelease, until } from "./bench.ts"
 import type { Context } from "./host/index.ts"
@@ -49,9 +49,9 @@ test("a mark is its session's in whatever order the hooks run", () => {
   const command = "printenv"
   const first = marks.put({ session: "a", call: "1" }, command)
   const second = marks.put({ session: "b", call: "1" }, command)
-  assert.equal(marks.take(`export X=1; ${second.text}`)?.mark.session, "b")
+  assert.equal(marks.take(`export X=1; ${second.text}`)?.mark?.session, "b")
   assert.deepEqual(marks.take(first.text), { mark: { session: "a", call: "1" }, command })
-  assert.equal(marks.take(first.text), undefined, "a mark is used once")
+  assert.deepEqual(marks.take(first.text), { command }, "a mark is used once")
   assert.equal(marks.underway(), false)
 })
 
@@ -64,23 +64,50 @@ test("marks that never arrive go: with their call, their session, their time, an
   const kept = put("a", "2")
   marks.ended({ session: "a", call: "1" })
   marks.forget("b")
-  assert.equal(marks.take(ended), undefined)
-  assert.equal(marks.take(forgotten), undefined)
-  assert.equal(marks.take(kept)?.mark.call, "2")
+  assert.deepEqual(marks.take(ended), { command: "x" }, "an agent's, but nobody's any more")
+  assert.deepEqual(marks.take(forgotten), { command: "x" })
+  assert.equal(marks.take(kept)?.mark?.call, "2")
   put("a", "3")
   assert.equal(marks.underway(), true)
   now = 600_001
   assert.equal(marks.underway(), false)
   const oldest = put("a", "4")
   for (let i = 0; i < 2_000; i++) put("a", `n${i}`)
-  assert.equal(marks.take(oldest), undefined)
+  assert.deepEqual(marks.take(oldest), { command: "x" })
+})
+
+test("a command with the mark twice loses both; one with two calls' marks is neither's", () => {
+  const marks = markTable()
+  const a = marks.put({ session: "a", call: "1" }, "x").text
+  assert.deepEqual(marks.take(`${a} || ${a}`), { mark: { session: "a", call: "1" }, command: "x || x" })
+  const b = marks.put({ session: "b", call: "1" }, "y").text
+  const c = marks.put({ session: "c", call: "1" }, "z").text
+  assert.deepEqual(marks.take(`${b}; ${c}`), { command: "y; z" })
+})
+
+test("tables of one process know each other's marks; another directory's are not on their way here", () => {
+  const shelf = newShelf()
+  const [here, reloaded, there] = ["/a", "/a", "/b"].map((directory) => markTable(Date.now, shelf, directory))
+  const { text } = here!.put({ session: "a", call: "1" }, "x")
+  assert.deepEqual([reloaded!.underway(), there!.underway()], [true, false])
+  assert.equal(reloaded!.take(text)?.mark?.session, "a")
+  assert.equal(markTable().take(text), undefined, "another process's mark is a text")
+})
+
+eachRelease("a command whose mark is over gets no user's rights, and the mark is not seen", async (release) => {
+  const { host, session } = await bench(release)
+  // Its session's turn ends between the two hooks: the host may start it all the same.
+  const { text } = markTable(Date.now, processShelf(), session.location.directory).put({ session: "s", call: "c" }, who)
+  markTable(Date.now, processShelf()).forget("s")
+  assert.equal((await host.shell.user(session, text)).output.trim(), "agents:1\nt.agents:1")
+  assert.equal(host.shell.spawned.at(-1)?.command, who)
 })
 
 eachRelease("the user's own shells and a text that looks like a mark", async (release) => {
   const { host, session } = await bench(release)
   const own = await host.shell.user(session, who)
   assert.equal(own.output.trim(), "dir:1\nd.ticket")
-  const lookalike = `: tenon_${"0".repeat(32)}; echo hi`
+  const lookalike = `: tenon_${"0".repeat(48)}; echo hi`
   const result = await host.call(session, "shell", { command: lookalike })
   assert.equal(result.text.trim(), "hi")
   assert.equal(host.shell.spawned.at(-1)?.command, lookalike)

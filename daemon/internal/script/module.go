@@ -7,7 +7,7 @@ import (
 )
 
 // ImportHint is the hint of the error for a static import.
-const ImportHint = "a program has no modules: call a tool as tools.<namespace>.<tool>(args)"
+const ImportHint = "a program imports nothing at its top: call a tool as tools.<namespace>.<tool>(args); the engines deno, bun and node have await import(…)"
 
 const defaultName = "__default"
 

@@ -48,14 +48,16 @@ type scanner struct {
 }
 
 func (s *scanner) skipSpace() {
+	inside := false // behind a comment in the middle of a statement: a && // why
 	for s.pos < len(s.code) {
 		switch c := s.code[s.pos]; {
 		case c == '\n':
 			s.pos++
-			s.lineStart, s.first = s.pos, true
+			s.lineStart, s.first = s.pos, !inside
 		case c == ' ' || c == '\t' || c == '\r':
 			s.pos++
 		case strings.HasPrefix(s.code[s.pos:], "//"):
+			inside = inside || !s.first
 			if n := strings.IndexByte(s.code[s.pos:], '\n'); n >= 0 {
 				s.pos += n
 			} else {

@@ -18,16 +18,30 @@ type change struct {
 //	if (c) … else …              the last statement of each branch
 //	try { … } catch { … }        the last statement of both, awaited inside
 //
-// Everything else (declarations, loops, switch, labels) yields undefined.
+// Everything else (declarations, loops, switch, labels) yields undefined. A last
+// statement that esbuild has left out is put in again; see [tail.lost].
 type tail struct {
 	code   string
 	tokens []token
 	out    []change
+	again  *again // nil: what esbuild has left out is not looked for
 }
 
 // list rewrites the statement list of tokens from..to; its statements start at
 // the column of the first one.
 func (t *tail) list(from, to int, await bool) {
+	end := to // before empty statements
+	for end > from && t.tokens[end-1].first && t.text(end-1) == ";" {
+		end--
+	}
+	if constant, ok := t.lost(end, to); ok {
+		at := len(t.code)
+		if end < len(t.tokens) {
+			at = t.tokens[end].pos
+		}
+		t.insert(at, "return ("+constant+");")
+		return
+	}
 	if from >= to || !t.tokens[from].first {
 		return
 	}
@@ -53,6 +67,11 @@ func (t *tail) list(from, to int, await bool) {
 func (t *tail) statement(i, to int, await, edit bool) int {
 	switch t.text(i) {
 	case ";": // an empty statement
+		if edit {
+			if constant, ok := t.lost(i, i+1); ok {
+				t.insert(t.tokens[i].pos, "return ("+constant+")")
+			}
+		}
 		return i + 1
 	case "{":
 		if edit {

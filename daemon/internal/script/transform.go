@@ -134,6 +134,18 @@ func (p *Program) build(text, source string, o esbuild.TransformOptions) (*tail,
 	if t.tokens, ok = scan(t.code); !ok {
 		return nil, fault.New(fault.InternalError, "the compiled program cannot be read")
 	}
+	begin := strings.Index(text, source)
+	t.again = &again{
+		source: text, from: begin, to: begin + len(source), segments: decodeMappings(m.Mappings),
+		compile: func(text string) ([]token, string, bool) {
+			r := esbuild.Transform(text, o)
+			if len(r.Errors) > 0 {
+				return nil, "", false
+			}
+			tokens, ok := scan(string(r.Code))
+			return tokens, string(r.Code), ok
+		},
+	}
 	return t, nil
 }
 

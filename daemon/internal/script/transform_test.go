@@ -60,6 +60,45 @@ func TestTheLastStatementIsReturned(t *testing.T) {
 		"5;;;":                                          "return (5); ; ;",
 		"export const a = 1\na":                         "const a = 1; return (a);",
 		"import type { X } from 'y'; a":                 "return (a);",
+		"a && // why\nb()":                              "return (a && // why b());",
+		"x; y = // why\n/z/.test(x)":                    "x; return (y = // why /z/.test(x));",
+		"foo();\n// why\n(b())":                         "foo(); return (b());",
+	} {
+		if got := body(t, source); got != want {
+			t.Errorf("%q\n got %s\nwant %s", source, got, want)
+		}
+	}
+}
+
+// esbuild folds constants and removes statements that are nothing but one: the
+// result is theirs all the same, and never that of the statement before.
+func TestALastStatementThatIsFoldedIsReturned(t *testing.T) {
+	for source, want := range map[string]string{
+		"'a' + 'b'":                                      "return (\"ab\");",
+		"foo(); 'a' + 'b'":                               "foo(); return (\"ab\");",
+		"foo()\n'a' + 'b'; // why; this\n":               "foo(); return (\"ab\");",
+		"'a' + 'b' /* ; */ ; ;":                          "return (\"ab\");;",
+		"foo();\nundefined":                              "foo(); return (void 0);",
+		"foo(); !1":                                      "foo(); return (false);",
+		"foo(); typeof 1;":                               "foo(); return (\"number\");",
+		"foo(); true || bar({ a: 1 })":                   "foo(); return (true);",
+		"`a` + 'b;c' as string":                          "return (`ab;c`);",
+		"'ü' + '😀' // ä\n":                               "return (\"ü😀\");",
+		"const enum E { A = 'x' }\nfoo(); E.A+'y'":       "let E; ((E2) => { E2[\"A\"] = \"x\"; })(E || (E = {})); foo(); return (\"xy\");",
+		"foo();\n-(1)":                                   "foo(); return (-1);",
+		"if (x) { foo(); 'a' + 'b' } else { 'c' + 'd' }": "if (x) { foo(); return (\"ab\");} else { return (\"cd\");}",
+		"if (x) 'a' + 'b'; else 'c' + 'd'":               "if (x) return (\"ab\"); else return (\"cd\");",
+		"if (x) 'a' + 'b'":                               "if (x) return (\"ab\");",
+		"try { 'a' + 'b' } catch { 'c' + 'd' }":          "try { return (\"ab\");} catch { return (\"cd\");}",
+		"{ let ä = 'ü'; { 'ü' + 'x' } }":                 "{ let ä = \"ü\"; { return (\"üx\");} }",
+		"export const a = 1;\n'a' + 'b'":                 "const a = 1; return (\"ab\");",
+		// Nothing is lost in these.
+		"foo()\n// 'a' + 'b'":     "return (foo());",
+		"foo(`\na; 'b' + 'c'\n`)": "return (foo(` a; 'b' + 'c' `));",
+		"'a' + 'b'; foo()":        "return (foo());",
+		"'a' + 'b'\nlet x = 1":    "let x = 1;",
+		"for (;;) 'a' + 'b'":      "for (; ; ) ;",
+		"foo(); type A = 'x'":     "return (foo());",
 	} {
 		if got := body(t, source); got != want {
 			t.Errorf("%q\n got %s\nwant %s", source, got, want)
@@ -136,7 +175,7 @@ func TestPositionsLeadBack(t *testing.T) {
 
 // FuzzTransform: whatever the source, the output parses as well as the source did.
 func FuzzTransform(f *testing.F) {
-	for _, s := range []string{"1", "if (0) ;", "if (a) b; else /c/.test(d)", "`a${`b`}`", "try{x}catch{y}finally{z}", "export default 1", "a\n/b/g", "({})\n[1]"} {
+	for _, s := range []string{"1", "if (0) ;", "if (a) b; else /c/.test(d)", "`a${`b`}`", "try{x}catch{y}finally{z}", "export default 1", "a\n/b/g", "({})\n[1]", "!//\nA0/0", "'a'+'b'"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

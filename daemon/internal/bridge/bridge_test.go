@@ -39,6 +39,20 @@ func TestHelloIsAnsweredWithIdentityAndTickets(t *testing.T) {
 	}
 }
 
+// The key of tickets is kept from one daemon to the next.
+func TestAHostsTicketIsThatOfNoBridgeOfALaterDaemon(t *testing.T) {
+	ids := map[string]bool{}
+	for range 2 {
+		connections.Store(0) // as in a new process
+		var r proto.HelloResult
+		newBench(t).dial().must(proto.MethodHello, hello(), &r)
+		ids[r.Connection] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("the first bridge of each daemon is %v", ids)
+	}
+}
+
 func TestNothingIsServedBeforeHello(t *testing.T) {
 	p := newBench(t).dial()
 	if e := p.fails(proto.MethodAttach, proto.Attach{Session: "ses_1", Directory: "/"}); e.Data.Kind != string(fault.UsageError) {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,7 +47,9 @@ type conn struct {
 }
 
 func newConn(ctx context.Context, s *Server, ws *websocket.Conn, caller *peer.Caller) *conn {
-	id := "br_" + strconv.FormatInt(connections.Add(1), 10)
+	// Not the number alone, which another daemon counts again: a host's ticket
+	// outlives the daemon, and would then speak for another host's bridge.
+	id := "br_" + strconv.FormatInt(connections.Add(1), 10) + "_" + strings.ToLower(rand.Text()[:12])
 	life, end := context.WithCancelCause(ctx)
 	return &conn{
 		life: life, end: end, // ended by serve

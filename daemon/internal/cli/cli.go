@@ -218,7 +218,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *flag) { names = append(names, f.Name) })
-	if near := catalog.Nearest(name, names, 1); len(near) == 1 {
+	switch near := catalog.Nearest(name, names, 1); {
+	case name == "version": // so many programs have it
+		e.WithHint("tenon version shows it")
+	case len(near) == 1:
 		e.WithHint("did you mean --%s?", near[0])
 	}
 	return e

@@ -55,6 +55,7 @@ func TestMistakesOnTheCommandLineAreNamedWithTheNearestRightWord(t *testing.T) {
 		{[]string{"catalog", "--budget", "many"}, `--budget takes a whole number, not "many"`},
 		{[]string{"exec", "--sandbox", "readonly", "-e", "1"}, `--sandbox must be one of confined, read-only, workspace-write, full, not "readonly"`},
 		{[]string{"exec", "--typecheck", "on", "-e", "1"}, `--typecheck must be one of off, warn, strict, not "on"`},
+		{[]string{"--version"}, "tenon version shows it"},
 		{[]string{"completion", "tcsh"}, "bash, zsh, fish"},
 		{[]string{"call", "fake"}, "TOOL is missing"},
 		{[]string{"call", "fake"}, "SERVER TOOL"},

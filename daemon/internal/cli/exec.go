@@ -312,6 +312,10 @@ func (v *execView) frame(f proto.Frame) {
 		if json.Unmarshal(f.Data, &l) == nil && !v.app.flags.json {
 			v.log(l)
 		}
+	case "emit":
+		if !v.app.flags.json {
+			v.app.say("emit: %s", f.Data)
+		}
 	case "call":
 		var c proto.CallEvent
 		if v.app.flags.verbose && json.Unmarshal(f.Data, &c) == nil {

@@ -172,3 +172,14 @@ func TestThePluginInAProjectIsNotOverlooked(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestWhatAProgramEmitsIsShownBesideItsResult(t *testing.T) {
+	p := newPlace(t, nil)
+	got := p.run("exec", "-e", "emit({a: 1}); emit('b'); 4")
+	if got.code != 0 || got.out != "4\n" || !strings.Contains(got.err, "emit: {\"a\":1}\nemit: \"b\"\n") {
+		t.Errorf("%+v", got)
+	}
+	if got := p.run("exec", "--json", "-e", "emit(1); 4"); strings.Contains(got.err, "emit") {
+		t.Errorf("twice under --json: %+v", got)
+	}
+}

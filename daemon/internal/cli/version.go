@@ -67,11 +67,7 @@ func versionRun(ctx context.Context, a *app) error {
 		}
 	}
 	for _, e := range doc.Engines {
-		state := e.Version
-		if !e.Available {
-			state = "not available: " + e.Reason
-		}
-		text += fmt.Sprintf("engine   %s %s\n", e.Name, state)
+		text += "engine   " + first(e.Reason, e.Name+" "+e.Version) + "\n"
 	}
 	return a.text(text)
 }

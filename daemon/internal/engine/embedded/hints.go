@@ -31,8 +31,8 @@ var missing = map[string]string{
 
 const (
 	network  = "a confined program has no network: use a server's tool"
-	modules  = "a confined program has no modules: call a tool as tools.<namespace>.<tool>(args)"
-	confined = "a confined program reaches nothing but tools: use a server's tool, args, input and session"
+	modules  = "a confined program has no modules: call a tool as tools.<namespace>.<tool>(args); the engines deno, bun and node have modules"
+	confined = "a confined program reaches nothing but tools: use a server's tool, args, input and session; the engines deno, bun and node reach more"
 )
 
 // hint says what to do about an exception, where that is known.
@@ -43,7 +43,7 @@ func hint(f *guest.Failure) string {
 		if ok {
 			return missing[strings.Trim(name, "'")]
 		}
-		if strings.HasPrefix(f.Message, "could not load module") {
+		if strings.HasPrefix(f.Message, "could not load module") || strings.HasPrefix(f.Message, "could not normalize module") {
 			return modules
 		}
 	case "RangeError":

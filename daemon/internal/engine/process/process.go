@@ -198,7 +198,7 @@ func ownModules(err error) error {
 	f := fault.From(err)
 	if f.Kind == fault.ParseError && f.Hint == script.ImportHint {
 		own := *f
-		return own.WithHint(`the runtime's own modules: const fs = await import("node:fs"); %s`, script.ImportHint)
+		return own.WithHint(`the runtime's own modules: const fs = await import("node:fs"); a tool is called: tools.<namespace>.<tool>(args)`)
 	}
 	return f
 }

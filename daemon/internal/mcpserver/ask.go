@@ -5,6 +5,9 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -92,11 +95,7 @@ func (a asker) Ask(ctx context.Context, q proto.Ask) (proto.AskReply, error) {
 	if !a.permits() {
 		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client cannot approve")
 	}
-	text := "Allow " + q.Server + "/" + q.Tool + "?"
-	if len(q.Arguments) > 0 && string(q.Arguments) != "{}" {
-		text += "\nArguments: " + short(string(q.Arguments))
-	}
-	res, err := a.x.ss.Elicit(a.on(ctx), &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: answerSchema})
+	res, err := a.x.ss.Elicit(a.on(ctx), &mcp.ElicitParams{Mode: "form", Message: askText(q), RequestedSchema: answerSchema})
 	if err != nil {
 		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client did not answer: %w", err)
 	}
@@ -110,6 +109,30 @@ func (a asker) Ask(ctx context.Context, q proto.Ask) (proto.AskReply, error) {
 	default:
 		return proto.AskReply{Reply: "reject", Feedback: feedback}, nil
 	}
+}
+
+// askText is what the user reads before it is allowed. Names and arguments are a
+// server's and a model's: what would move a cursor, turn the direction or begin a
+// line of its own is written out, so that no question says more than it is.
+func askText(q proto.Ask) string {
+	text := "Allow " + visible(q.Server+"/"+q.Tool) + "?"
+	if len(q.Arguments) > 0 && string(q.Arguments) != "{}" {
+		text += "\nArguments: " + visible(short(string(q.Arguments)))
+	}
+	return text
+}
+
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		out.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return out.String()
 }
 
 // Question passes a server's question on, as far as the client can show it.

@@ -42,7 +42,7 @@ func TestAProgramIsCheckedByTheProjectsOwnTypeScript(t *testing.T) {
 	p.write("project/wrong.ts", "const n: number = 1;\nreturn await fake.echo({ text: n });\n")
 
 	got := p.run("exec", "--typecheck", "strict", "wrong.ts")
-	for _, want := range []string{"there is no type checker on this machine", "the project is not trusted", "tsc in PATH", "deno in PATH", "(TypeCheckError)"} {
+	for _, want := range []string{"there is no type checker on this machine", "the project is not trusted", "tenon trust lets", "tsc in PATH", "deno in PATH", "(TypeCheckError)"} {
 		if got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("before trust: %q is not in %+v", want, got)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,9 @@ type tool struct {
 	// may read. It is confined to them and to its directory where the kernel can.
 	reads []string
 }
+
+// untrusted is why a checker that was found is left out.
+const untrusted = " (not used: the project is not trusted)"
 
 func (t *tool) String() string {
 	name := t.kind
@@ -43,7 +47,7 @@ func find(p Place) (*tool, error) {
 		node, err := config.LookPath("node", path, p.Dir)
 		switch {
 		case !p.Trusted:
-			searched = append(searched, pkg+" (not used: the project is not trusted)")
+			searched = append(searched, pkg+untrusted)
 		case err != nil:
 			searched = append(searched, pkg+" (not used: there is no node in PATH to run it)")
 		default:
@@ -61,15 +65,18 @@ func find(p Place) (*tool, error) {
 		case err != nil:
 			searched = append(searched, kind+" in PATH")
 		case !p.Trusted && within(file, p.Workspace):
-			searched = append(searched, file+" (not used: the project is not trusted)")
+			searched = append(searched, file+untrusted)
 		case kind == "tsc":
 			return tscOf(file, ""), nil
 		default:
 			return &tool{kind: kind, command: []string{file}, path: file, stamp: stampOf(file)}, nil
 		}
 	}
-	return nil, fault.New(fault.TypeCheckError, "there is no type checker on this machine; looked for %s", strings.Join(searched, ", ")).
-		WithHint("install TypeScript 5 or later (npm install --global typescript) or deno, so that PATH has it; or set script.typecheck to off")
+	e := fault.New(fault.TypeCheckError, "there is no type checker on this machine that may be used; looked for %s", strings.Join(searched, ", "))
+	if slices.ContainsFunc(searched, func(s string) bool { return strings.HasSuffix(s, untrusted) }) {
+		return nil, e.WithHint("tenon trust lets the project's own be used, where its .tenon/config.jsonc has something to trust, such as a script section; else install TypeScript 5 or later, or deno, so that PATH has it")
+	}
+	return nil, e.WithHint("install TypeScript 5 or later (npm install --global typescript) or deno, so that PATH has it; or set script.typecheck to off")
 }
 
 // projectPackage is the nearest TypeScript installed between the run's

@@ -154,7 +154,7 @@ func hint(f *guest.Failure) string {
 		strings.Contains(f.Message, "ermission denied") || f.Name == "NotCapable"
 	switch {
 	case denied:
-		return "the sandbox mode may not allow it: docs/security.md says what each mode does"
+		return "the sandbox mode may not allow it: read-only and workspace-write open no socket and no file outside of the workspace; --sandbox chooses one, permissions.sandbox is the widest there is"
 	case f.Name == "RangeError" && strings.Contains(f.Message, "call stack size"):
 		return "a recursion does not end, or goes too deep"
 	}

@@ -5,18 +5,22 @@
 // process of ours that carries the group's marker, the environment variable
 // [Marker] with a random value, wherever it has moved itself. Browsers start
 // in a session of their own, so the group alone would miss them. A process
-// that both leaves the group and drops the variable is not found.
+// that both leaves the group and drops the variable is found where it was started
+// through the sandbox's helper, whose mark ([sandbox.Mark]) it cannot drop as
+// easily, and in a strict mode not at all; any other is not found.
 package proctree
 
 import (
 	"sync/atomic"
 	"time"
+
+	"tenon/daemon/internal/sandbox"
 )
 
 // Marker names the environment variable that every started process carries.
 // Its value is random per group. Whoever starts a process that must outlive
 // the tree (a daemon started from within a server) removes it first.
-const Marker = "TENON_GROUP"
+const Marker = sandbox.GroupVariable
 
 // Steps are the bounded waits of [Proc.Stop]. A zero field takes its default.
 type Steps struct {
@@ -58,5 +62,5 @@ type member struct {
 	pid    int
 	start  string
 	group  bool // in the process group
-	marked bool // carries the marker
+	marked bool // carries the marker, or the mark
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"tenon/daemon/internal/sandbox"
 )
 
 func groupAttr() *syscall.SysProcAttr {
@@ -102,7 +104,7 @@ func (t tree) members() []member {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	mark := []byte("\x00" + Marker + "=" + t.token + "\x00")
+	mark, limit := []byte("\x00"+Marker+"="+t.token+"\x00"), strconv.FormatUint(sandbox.Mark(t.token), 10)
 	self := os.Getpid()
 	var found []member
 	strange := false
@@ -120,7 +122,7 @@ func (t tree) members() []member {
 		if !m.group && before(s.start, t.start) {
 			continue // older than the tree: spares reading its environment
 		}
-		m.marked = marked(pid, mark)
+		m.marked = marked(pid, mark) || limited(pid, limit)
 		switch {
 		case pid == t.pgid && s.start != t.start:
 			strange = true // the id was given to a new leader
@@ -146,6 +148,19 @@ func (t tree) members() []member {
 func marked(pid int, mark []byte) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && bytes.Contains(append([]byte{0}, data...), mark)
+}
+
+// limited reports whether a process has the mark of the sandbox's helper. Unlike
+// its environment, its limits can be read of a process that hides itself.
+func limited(pid int, mark string) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := bytes.Cut(data, []byte("\nMax file locks"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	fields := bytes.Fields(line) // soft, hard, unit
+	return len(fields) > 1 && string(fields[1]) == mark
 }
 
 // before compares start times; they are decimal numbers without leading zeros.

@@ -48,6 +48,9 @@ func enter(p Profile, argv, env []string) error {
 	if err := limits(p); err != nil {
 		return err
 	}
+	if err := mark(env); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
@@ -62,7 +65,7 @@ func enter(p Profile, argv, env []string) error {
 		if err := restrict(p, support.ABI); err != nil {
 			return err
 		}
-		if err := filterSockets(); err != nil {
+		if err := filterCalls(p.Mode); err != nil {
 			return err
 		}
 	}

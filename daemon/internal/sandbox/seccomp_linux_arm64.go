@@ -4,4 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-var foreignNumbers []unix.SockFilter
+var (
+	foreignNumbers          []unix.SockFilter
+	ownerByPath, modeByPath []uint32
+)

@@ -6,4 +6,4 @@ package sandbox
 // to the filter, so strict modes are refused.
 const filtersSockets = false
 
-func filterSockets() error { return errNone }
+func filterCalls(Mode) error { return errNone }

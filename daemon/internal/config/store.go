@@ -50,6 +50,7 @@ type cachedView struct {
 	probes *probes
 	epoch  int
 	held   bool // looser permissions are held back
+	told   bool // it was reported as stale, and nobody has asked for it since
 }
 
 // fileState is what is known of one file: its last good content and, when the
@@ -127,6 +128,7 @@ func (s *Store) view(dir, file string, env Env, owner bool) (*View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.views[key]; c != nil && c.epoch == s.epoch && c.probes.unchanged() && (!c.held || s.attached()) {
+		c.told = false
 		return c.view, nil
 	}
 	b := &builder{store: s, probes: newProbes(), env: env, home: key.home, owner: owner}

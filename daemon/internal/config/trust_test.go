@@ -275,3 +275,35 @@ func TestWatchReportsEditsAlsoByRenameAndInNewFolders(t *testing.T) {
 	for range changes {
 	}
 }
+
+func TestAViewThatNobodyAsksForIsReportedOnce(t *testing.T) {
+	w := newWorld(t)
+	busy := t.TempDir()
+	w.view()
+	if _, err := w.store.View(busy, "", w.env()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	changes := w.store.Watch(ctx)
+	next := func(step, dir string) {
+		t.Helper()
+		select {
+		case c := <-changes:
+			if !reflect.DeepEqual(c.Dirs, []string{resolveDir(dir)}) {
+				t.Errorf("%s: %+v", step, c)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: no change was reported", step)
+		}
+	}
+	w.projectConfig(`{"servers": {"new": {"command": "sh"}}}`)
+	next("the project's file", w.project)
+	w.write(filepath.Join(busy, ".tenon", "config.jsonc"), `{"servers": {"other": {"command": "sh"}}}`)
+	next("another's, the project's view still as it was", busy)
+	w.view()
+	w.projectConfig(`{"servers": {"newer": {"command": "sh"}}}`)
+	next("the project's again, asked for in between", w.project)
+	cancel()
+	for range changes {
+	}
+}

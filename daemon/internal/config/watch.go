@@ -129,8 +129,15 @@ func (s *Store) stale(files map[string]bool) Change {
 	s.rebuilt = map[string]bool{}
 	for key, c := range s.views {
 		if c.epoch == s.epoch && c.probes.unchanged() {
+			c.told = false
 			continue
 		}
+		// Once is enough: a view that nobody asks for stays as it is, and each
+		// event in a folder as busy as the home directory would report it again.
+		if c.told {
+			continue
+		}
+		c.told = true
 		dirs[key.dir] = true
 		for _, path := range c.probes.order {
 			if files[path] {

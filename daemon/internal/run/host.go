@@ -57,6 +57,8 @@ func (r *Run) namespaces(request call.Request) []engine.Namespace {
 // Call makes one call within the run's budget.
 func (h *host) Call(ctx context.Context, server, tool string, args []byte, o engine.CallOptions) (engine.CallValue, error) {
 	r := h.r
+	// The program's own words: they are kept with each call, and no name is longer.
+	server, tool = clip(server, maxName), clip(tool, maxName)
 	id, err := r.spend()
 	if err != nil {
 		return engine.CallValue{}, err.At(server, tool)
@@ -88,6 +90,9 @@ func (h *host) Call(ctx context.Context, server, tool string, args []byte, o eng
 	}
 	return engine.CallValue{Value: res.Value, Raw: res.Raw}, nil
 }
+
+// maxName bounds the names of a server and a tool that is called, in bytes.
+const maxName = 300
 
 // shortInput is how much of a call's arguments its event shows.
 const shortInput = 200

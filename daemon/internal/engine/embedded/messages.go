@@ -24,9 +24,13 @@ func (r *run) message(op int, a args) int32 {
 	case guest.OpCall:
 		r.callMessage(a)
 	case guest.OpSearch:
-		r.calls.Search(r.host, int64(a.number(0)), []byte(guest.Valid(a.text(1))))
+		if !r.calls.Search(r.host, int64(a.number(0)), []byte(guest.Valid(a.text(1)))) {
+			panic(errMemory)
+		}
 	case guest.OpDescribe:
-		r.calls.Describe(r.host, int64(a.number(0)), a.text(1))
+		if !r.calls.Describe(r.host, int64(a.number(0)), a.text(1)) {
+			panic(errMemory)
+		}
 	case guest.OpLog:
 		r.keep.Log(a.text(0), a.text(1), a.text(2), a.text(3))
 	case guest.OpEmit:

@@ -18,13 +18,12 @@ import (
 type Calls struct {
 	ctx    context.Context // ends with the run
 	events chan Answer
-	places int
 	memory int64
 
 	open     map[int64]openCall // every call without an answer
-	queue    []queuedCall
-	queued   int64 // bytes of the queue
-	inFlight int   // calls that hold a place
+	tools    lane
+	searches lane
+	queued   int64 // bytes of both queues
 	floating bool  // the program has ended
 	late     []string
 	wg       sync.WaitGroup  // calls being made
@@ -40,15 +39,33 @@ type Answer struct {
 
 // NewCalls returns the books of one run; the calls' context is ctx.
 func NewCalls(ctx context.Context, l engine.Limits) Calls {
-	return Calls{ctx: ctx, events: make(chan Answer), places: l.Concurrency, memory: l.Memory}
+	return Calls{ctx: ctx, events: make(chan Answer), memory: l.Memory, tools: lane{places: l.Concurrency}, searches: lane{places: searchPlaces}}
 }
+
+// lane is a number of places, and the calls that wait for one.
+type lane struct {
+	places   int
+	inFlight int // calls that hold a place
+	queue    []queuedCall
+}
+
+// searchPlaces are those of searches and descriptions, which cost a program
+// nothing: they have their own, so that calls that hang hold up none of them.
+const searchPlaces = 64
+
+// maxName bounds a name of a server or tool, in bytes: no longer one is known,
+// and calls keep theirs.
+const maxName = 300
+
+// maxLate bounds the names of calls that a program did not await.
+const maxLate = 10_000
 
 // Answers are what Calls gives back; each must go to [Calls.Answered].
 func (c *Calls) Answers() <-chan Answer { return c.events }
 
 type openCall struct {
-	name  string
-	place bool // counts against the concurrency
+	name string
+	lane *lane
 }
 
 // CallFunc makes one call.
@@ -80,34 +97,41 @@ func (c *Calls) Float() { c.FloatWith(c.names()) }
 // await: some may have been answered meanwhile.
 func (c *Calls) FloatWith(names []string) {
 	c.floating = true
-	c.late = names
+	c.late = names[:min(len(names), maxLate)]
 }
 
 // queueOverhead is what a queued call takes beside its arguments.
 const queueOverhead = 256
 
-// Add makes a call of size bytes, or lets it wait for a place where it needs one.
-// False: what waits has outgrown the run's memory.
-func (c *Calls) Add(id int64, name string, place bool, size int, do CallFunc) bool {
+// Add makes a call of size bytes, or lets it wait for a place: for one that
+// counts against the concurrency when tool is set, else for one of a search. The
+// ids of open calls are the program's to keep apart: a second of the same id is
+// not made. False: what waits has outgrown the run's memory.
+func (c *Calls) Add(id int64, name string, tool bool, size int, do CallFunc) bool {
 	if c.open == nil {
 		c.open = map[int64]openCall{}
 	}
-	c.open[id] = openCall{name, place}
-	if c.floating {
+	if _, twice := c.open[id]; twice {
+		return true
+	}
+	l := &c.searches
+	if tool {
+		l = &c.tools
+	}
+	c.open[id] = openCall{name, l}
+	if c.floating && len(c.late) < maxLate {
 		c.late = append(c.late, name)
 	}
-	if place && c.inFlight >= c.places {
+	if l.inFlight >= l.places {
 		// The queue is outside the program's memory, so it is bounded like it.
 		q := queuedCall{id, do, int64(size) + queueOverhead}
 		if c.queued += q.size; c.queued > c.memory {
 			return false
 		}
-		c.queue = append(c.queue, q)
+		l.queue = append(l.queue, q)
 		return true
 	}
-	if place {
-		c.inFlight++
-	}
+	l.inFlight++
 	c.fly(id, do)
 	return true
 }
@@ -151,18 +175,15 @@ func (c *Calls) makeCall(next queuedCall) {
 
 // Answered takes a call off the books and gives its place to the next.
 func (c *Calls) Answered(id int64) {
-	call := c.open[id]
+	l := c.open[id].lane
 	delete(c.open, id)
-	if !call.place {
+	if len(l.queue) == 0 {
+		l.inFlight--
 		return
 	}
-	if len(c.queue) == 0 {
-		c.inFlight--
-		return
-	}
-	next := c.queue[0]
-	c.queue[0] = queuedCall{}
-	c.queue = c.queue[1:]
+	next := l.queue[0]
+	l.queue[0] = queuedCall{}
+	l.queue = l.queue[1:]
 	c.queued -= next.size
 	c.fly(next.id, next.do)
 }
@@ -202,7 +223,7 @@ type Ask struct {
 
 // Call makes a call by its names; what is wrong with it is its answer.
 func (c *Calls) Call(h engine.Host, names Names, depth int, a Ask) bool {
-	server, tool := names.Wire(a.Space, a.Tool)
+	server, tool := names.Wire(Clip(a.Space, maxName), Clip(a.Tool, maxName))
 	o := engine.CallOptions{Raw: a.Raw}
 	var err error
 	if a.Timeout != nil {
@@ -220,9 +241,10 @@ func (c *Calls) Call(h engine.Host, names Names, depth int, a Ask) bool {
 	})
 }
 
-// Search and Describe are the globals of these names; they cost no place.
+// Search and Describe are the globals of these names; they take no place of a
+// tool's call.
 func (c *Calls) Search(h engine.Host, id int64, query []byte) bool {
-	return c.Add(id, "search", false, 0, func(ctx context.Context) (engine.CallValue, error) {
+	return c.Add(id, "search", false, len(query), func(ctx context.Context) (engine.CallValue, error) {
 		v, err := h.Search(ctx, query)
 		return engine.CallValue{Value: v}, err
 	})
@@ -230,7 +252,7 @@ func (c *Calls) Search(h engine.Host, id int64, query []byte) bool {
 
 // Describe is the global of this name.
 func (c *Calls) Describe(h engine.Host, id int64, path string) bool {
-	return c.Add(id, "describe", false, 0, func(ctx context.Context) (engine.CallValue, error) {
+	return c.Add(id, "describe", false, len(path), func(ctx context.Context) (engine.CallValue, error) {
 		v, err := h.Describe(ctx, path)
 		return engine.CallValue{Value: v}, err
 	})

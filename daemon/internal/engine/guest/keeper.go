@@ -22,9 +22,14 @@ type Keeper struct {
 
 // Log is one record; attrs is JSON or empty, stack leads to its place.
 func (k *Keeper) Log(level, message, attrs, stack string) {
+	switch level {
+	case "debug", "info", "warn", "error":
+	default: // not of the prelude's making
+		level = "info"
+	}
 	rec := engine.LogRecord{Level: level, Message: Valid(message), Time: time.Now()}
-	if attrs != "" {
-		rec.Attrs = json.RawMessage(Valid(attrs))
+	if text := []byte(Valid(attrs)); json.Valid(text) {
+		rec.Attrs = text
 	}
 	if frames := k.Script.Frames(stack, File); len(frames) > 0 {
 		rec.Position = &frames[0].Position

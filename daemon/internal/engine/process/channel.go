@@ -12,11 +12,15 @@ import (
 	"tenon/daemon/internal/engine/guest"
 )
 
-// maxMessage bounds one message of a program, in bytes. Its values are bounded by
-// its own memory before that.
-const maxMessage = 256 << 20
+// A message of a program, in bytes, is bounded by its memory, which its values
+// are in as well; it is read into ours. A small memory bounds it less: what a
+// program may return and emit is not to fail for that.
+const (
+	leastMessage = 33 << 20 // twice the output that is kept
+	mostMessage  = 256 << 20
+)
 
-var errMessage = errors.New("a message of the program is longer than 256 MiB")
+var errMessage = errors.New("a message of the program is longer than its memory")
 
 // channel is the two pipes between a run and its process. What is written waits
 // in a queue, so that a program that computes never holds up the loop.
@@ -27,6 +31,7 @@ type channel struct {
 	w   *os.File      // ours
 	out chan []byte   // to the writer
 	end chan struct{} // closed by close
+	max int           // bytes of one message of the process
 
 	their [2]*os.File
 	wg    sync.WaitGroup
@@ -38,8 +43,8 @@ type message []json.RawMessage
 
 // newChannel makes the pipes; files are the process's ends, in the order of its
 // descriptors from 3 on.
-func newChannel() (c *channel, err error) {
-	c = &channel{in: make(chan message), out: make(chan []byte), end: make(chan struct{})}
+func newChannel(memory int64) (c *channel, err error) {
+	c = &channel{in: make(chan message), out: make(chan []byte), end: make(chan struct{}), max: int(min(max(memory, leastMessage), mostMessage))}
 	if c.their[0], c.w, err = os.Pipe(); err != nil {
 		return nil, err
 	}
@@ -82,7 +87,7 @@ func (c *channel) read() {
 	defer close(c.in)
 	r := bufio.NewReaderSize(c.r, 64<<10)
 	for {
-		line, err := readLine(r)
+		line, err := readLine(r, c.max)
 		if err != nil {
 			if err != io.EOF && !errors.Is(err, os.ErrClosed) {
 				c.err = err
@@ -102,7 +107,7 @@ func (c *channel) read() {
 }
 
 // readLine reads up to a newline, a long line into memory of its own.
-func readLine(r *bufio.Reader) ([]byte, error) {
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var whole []byte
 	for {
 		part, err := r.ReadSlice('\n')
@@ -111,7 +116,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		}
 		whole = append(whole, part...)
 		switch {
-		case len(whole) > maxMessage:
+		case len(whole) > limit:
 			return nil, errMessage
 		case err == nil:
 			return whole, nil

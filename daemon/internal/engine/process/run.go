@@ -32,6 +32,7 @@ type run struct {
 	proc      *proctree.Proc
 	channel   *channel
 	outbox    [][]byte
+	unsent    int64 // bytes of the answers in it
 	stdout    *capture
 	stderr    *capture
 	calls     guest.Calls
@@ -147,7 +148,7 @@ func (r *run) start(at place, mode sandbox.Mode) error {
 		}
 		defer stdin.Close()
 	}
-	if r.channel, err = newChannel(); err != nil {
+	if r.channel, err = newChannel(r.p.Limits.Memory); err != nil {
 		return err
 	}
 	r.proc, err = r.e.o.Record.Start(proctree.Options{
@@ -163,7 +164,7 @@ func (r *run) start(at place, mode sandbox.Mode) error {
 	r.channel.handOver()
 	r.stdout = newCapture(r.proc.Stdout, r.p.Limits.Capture, r.job.Stdout)
 	r.stderr = newCapture(r.proc.Stderr, r.p.Limits.Capture, r.job.Stderr)
-	r.outbox = append(r.outbox, first)
+	r.outbox, r.unsent = append(r.outbox, first), int64(len(first))
 	return nil
 }
 
@@ -216,6 +217,7 @@ func (r *run) loop() error {
 		case <-watch:
 			return errMemory
 		case out <- next:
+			r.unsent -= int64(len(next))
 			r.outbox[0] = nil
 			r.outbox = r.outbox[1:]
 		case a := <-r.calls.Answers():
@@ -223,6 +225,10 @@ func (r *run) loop() error {
 			text, err := answer(a, r.p.Limits.Depth)
 			if err != nil {
 				return err
+			}
+			// A program that asks and never reads would have us keep it all.
+			if r.unsent += int64(len(text)); r.unsent > r.p.Limits.Memory+int64(len(text)) {
+				return errMemory
 			}
 			r.outbox = append(r.outbox, text)
 		case m, open := <-r.channel.in:
@@ -245,7 +251,9 @@ func (r *run) loop() error {
 
 // silent is what it means that the process says nothing any more.
 func (r *run) silent() error {
-	if err := r.channel.err; err != nil {
+	if err := r.channel.err; errors.Is(err, errMessage) {
+		return errMemory
+	} else if err != nil {
 		return fault.New(fault.ScriptError, "the program's channel broke: %w", err)
 	}
 	t := time.NewTimer(lastWords)
@@ -273,12 +281,12 @@ func (r *run) open(text string) (names []string) {
 		return nil
 	}
 	for _, x := range list {
-		if x[0] == "" {
-			names = append(names, x[1])
-			continue
+		name := x[1]
+		if x[0] != "" {
+			server, tool := r.names.Wire(x[0], x[1])
+			name = server + "." + tool
 		}
-		server, tool := r.names.Wire(x[0], x[1])
-		names = append(names, server+"."+tool)
+		names = append(names, guest.Clip(name, 600))
 	}
 	return names
 }
@@ -326,7 +334,9 @@ func (r *run) message(m message) error {
 	case opHandled:
 		r.unhandled.Note(int64(m.number(0)), "", true)
 	case opUnfit:
-		r.unfit = m.text(0)
+		if !r.ready {
+			r.unfit = guest.Clip(m.text(0), 100)
+		}
 	}
 	if !whole {
 		return errMemory

@@ -242,3 +242,22 @@ await gh.get({ after: 1 })`)
 		}
 	})
 }
+
+// Past the prelude a program can write to its channel what it likes: it is held
+// to its memory there too, since what it asks for waits with us.
+func TestAProgramThatNeverReadsIsHeldToItsMemory(t *testing.T) {
+	const open = "const fs = await import('node:fs'); const fd = globalThis.Deno ? fs.openSync('/dev/fd/4', 'w') : 4;\n"
+	sources := map[string]string{
+		"floods": open + `const query = JSON.stringify('"' + 'x'.repeat(4000) + '"'); let n = 0;
+for (;;) { let lines = ''; for (let i = 0; i < 200; i++) lines += '[7,' + ++n + ',' + query + ']\n'; fs.writeSync(fd, lines) }`,
+		"one long message": open + `const part = new Uint8Array(1 << 20).fill(97); fs.writeSync(fd, '[2,"'); for (;;) fs.writeSync(fd, part)`,
+	}
+	processes(t, func(t *testing.T, r *rig) {
+		for name, source := range sources {
+			out, _ := r.run(t.Context(), source, func(p *engine.Program) { p.Limits.Memory = 32 << 20 })
+			if out.Err == nil || out.Err.Kind != fault.MemoryLimitExceeded {
+				t.Errorf("%s: %v %s", name, out.Err, out.Stderr)
+			}
+		}
+	})
+}

@@ -358,3 +358,36 @@ func TestRequestsAtATimeAreBounded(t *testing.T) {
 	a.close(errDone)
 	serving.Wait()
 }
+
+// Requests are counted by their ids, so one id is one request.
+func TestAnIDIsOneRequest(t *testing.T) {
+	ours, theirs := net.Pipe()
+	a := newLink(ours, bufio.NewReader(ours))
+	release, inside := make(chan struct{}), make(chan struct{}, 9)
+	a.requests["wait"] = func(context.Context, json.RawMessage) (any, error) {
+		inside <- struct{}{}
+		<-release
+		return 1, nil
+	}
+	var serving sync.WaitGroup
+	serving.Go(a.serve)
+	answers := bufio.NewScanner(theirs)
+	const request = `{"jsonrpc":"2.0","id":1,"method":"wait","params":{}}` + "\n"
+	_, _ = theirs.Write([]byte(request)) // a failure shows in the answers
+	<-inside
+	for range 5 {
+		_, _ = theirs.Write([]byte(request))
+		if !answers.Scan() || !strings.Contains(answers.Text(), "still being handled") {
+			t.Errorf("%s", answers.Text())
+		}
+	}
+	if len(inside) > 0 {
+		t.Error("it was handled twice")
+	}
+	close(release)
+	if !answers.Scan() || !strings.Contains(answers.Text(), `"result":1`) {
+		t.Errorf("%s", answers.Text())
+	}
+	a.close(errDone)
+	serving.Wait()
+}

@@ -127,14 +127,19 @@ func (l *link) start(m proto.RPCMessage) {
 	ctx, cancel := context.WithCancelCause(l.life)
 	id := string(m.ID)
 	l.mu.Lock()
-	full := len(l.handling) >= maxRequests
-	if !full {
+	var refusal *fault.Error
+	switch {
+	case l.handling[id] != nil: // it would be counted as one, and cancelled as one
+		refusal = fault.New(fault.UsageError, "a request with the id %s is still being handled", id)
+	case len(l.handling) >= maxRequests:
+		refusal = fault.New(fault.UsageError, "more than %d requests at a time", maxRequests)
+	default:
 		l.handling[id] = cancel
 	}
 	l.mu.Unlock()
-	if full {
+	if refusal != nil {
 		cancel(nil)
-		l.answer(m.ID, nil, fault.New(fault.UsageError, "more than %d requests at a time", maxRequests))
+		l.answer(m.ID, nil, refusal)
 		return
 	}
 	l.work.Go(func() {

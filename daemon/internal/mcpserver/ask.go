@@ -144,6 +144,12 @@ func (a asker) Question(ctx context.Context, q proto.Question) (proto.Answer, er
 		if err := json.Unmarshal(q.Params, &p); err != nil {
 			return proto.Answer{}, fault.New(fault.InvalidToolOutput, "server %s asks something that cannot be read: %w", q.Server, err)
 		}
+		var form struct {
+			Schema json.RawMessage `json:"requestedSchema"`
+		}
+		if err := json.Unmarshal(q.Params, &form); err == nil && p.RequestedSchema != nil {
+			p.RequestedSchema = form.Schema // as it was written: its order is that of the fields
+		}
 		if p.Mode == "url" && a.x.client().Elicitation.URL == nil || p.Mode != "url" && !a.x.forms() {
 			return proto.Answer{Unavailable: "the MCP client cannot show this kind of question"}, nil
 		}

@@ -48,9 +48,9 @@ func (d *daemon) untilStopped(ctx context.Context) string {
 			d.gate.Close()
 			d.drain(stopping{force: true})
 			return "its context ended"
-		case _, ok := <-changes:
+		case change, ok := <-changes:
 			if ok {
-				d.reload()
+				d.reload(change.Files)
 				continue
 			}
 			changes = nil

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -260,4 +262,24 @@ func TestADrainingDaemonTakesNoNewClients(t *testing.T) {
 		t.Errorf("what ran: %q", got)
 	}
 	r.gone()
+}
+
+// The order of a form's fields is what its server wrote; a form that is sorted
+// asks for the details before the name.
+func TestAServersFormReachesTheClientWithItsFieldsInOrder(t *testing.T) {
+	r := start(t, nil)
+	id := r.post(t, context.Background(), "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`, nil).Header.Get("Mcp-Session-Id")
+	ctx, hangUp := context.WithTimeout(context.Background(), 20*time.Second)
+	defer hangUp()
+	res := r.post(t, ctx, "/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"call","arguments":{"server":"fake","tool":"elicit","arguments":{"text":"who?","schema":{"type":"object","properties":{"zulu":{"type":"string"},"alpha":{"type":"string"},"mike":{"type":"boolean"}}}}}}}`, map[string]string{"Mcp-Session-Id": id})
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if line := lines.Text(); strings.Contains(line, "elicitation/create") {
+			if z, a, m := strings.Index(line, `"zulu"`), strings.Index(line, `"alpha"`), strings.Index(line, `"mike"`); z < 0 || a < z || m < a {
+				t.Errorf("asked with %s", line)
+			}
+			return
+		}
+	}
+	t.Fatalf("the form did not come: %v", lines.Err())
 }

@@ -152,8 +152,9 @@ func (d *daemon) readSettings() {
 	d.settings = settings
 }
 
-// reload takes in a change of configuration files.
-func (d *daemon) reload() {
+// reload takes in a change of configuration files, which are named as far as
+// they are known.
+func (d *daemon) reload(files []string) {
 	d.views.epoch.Add(1)
 	d.mu.Lock()
 	before := d.settings
@@ -171,7 +172,7 @@ func (d *daemon) reload() {
 	}
 	d.warmAll()
 	d.mcp.Changed()
-	d.log.Info("configuration files changed")
+	d.log.Info("configuration files changed", "files", files)
 	d.hub.Publish("config", map[string]string{"state": "changed"})
 	d.bridge.CatalogChanged() // servers may have come or gone
 }

@@ -125,12 +125,11 @@ func opencodeInstall(ctx context.Context, o *opencodeOptions) error {
 		return err
 	}
 	doc := installDocument{Enabled: []string{}}
-	for i, t := range targets {
-		r, err := t.Install(bundles[i])
-		if err != nil {
-			return err
-		}
-		doc.Hosts, doc.Changed = append(doc.Hosts, r), doc.Changed || r.Changed
+	if doc.Hosts, err = opencode.InstallAll(targets, bundles); err != nil {
+		return err
+	}
+	for _, r := range doc.Hosts {
+		doc.Changed = doc.Changed || r.Changed
 	}
 	if o.app.flags.json {
 		return o.app.document(doc)

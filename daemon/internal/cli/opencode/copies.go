@@ -46,7 +46,7 @@ func UserFiles(config, home string) []string {
 func Running(files []string, known func(name string) bool) []Copy {
 	var out []Copy
 	for _, file := range files {
-		doc, err := os.ReadFile(file)
+		doc, err := readFile(file)
 		if err != nil {
 			continue
 		}

@@ -203,6 +203,19 @@ func TestNothingIsDoneWhenTheSecondFileCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestNothingIsDoneForOneGenerationWhenTheOthersEntryCannotBeAdded(t *testing.T) {
+	before := "{\"plugins\": {\"a\": 1}}\n" // v2's list, which is none
+	x := target(t, before)
+	targets := []Target{x, x.of(V2)}
+	done, err := InstallAll(targets, []*Bundle{built(t, V1, "plugin"), built(t, V2, "plugin")})
+	if fault.KindOf(err) != fault.ConfigError || len(done) != 0 {
+		t.Errorf("got %v, %v", done, err)
+	}
+	if read(t, x.File()) != before || lexists(x.Plugin()) || lexists(configFile(x.ConfigDir, "tui")) {
+		t.Error("something was done")
+	}
+}
+
 func TestUninstallRemovesTheFilesThatInstallMade(t *testing.T) {
 	for _, order := range [][]Generation{{V1}, {V2}, {V1, V2}, {V2, V1}} {
 		x := target(t, "")

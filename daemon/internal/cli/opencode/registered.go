@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -23,7 +22,7 @@ type Registration struct {
 func Registrations(files []string, tenon func(command []string, address string) bool) []Registration {
 	var out []Registration
 	for _, file := range files {
-		doc, err := os.ReadFile(file)
+		doc, err := readFile(file)
 		if err != nil {
 			continue
 		}

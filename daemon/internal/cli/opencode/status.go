@@ -36,7 +36,7 @@ func (t Target) Status(b *Bundle, programs []Program) Status {
 		}
 	}
 	main := t.entries()[0]
-	if doc, err := os.ReadFile(main.file); err == nil {
+	if doc, err := readFile(main.file); err == nil {
 		has, err := jsonc.HasPlugin(doc, main.plugin.List, main.plugin.Path)
 		s.Installed = has
 		if err != nil {
@@ -102,7 +102,7 @@ func Others(dirs, files []string, own ...Target) []Other {
 		}
 	}
 	for _, file := range files {
-		doc, err := os.ReadFile(file)
+		doc, err := readFile(file)
 		if err != nil {
 			continue
 		}

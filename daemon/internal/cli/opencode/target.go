@@ -3,6 +3,7 @@ package opencode
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -113,15 +114,43 @@ func (t Target) result() Result {
 // newConfig is what a configuration starts from where there is none.
 const newConfig = "{}\n"
 
+// InstallAll is Install for several targets, each with its bundle; they may share
+// files. Where one of these cannot be read, nothing is done for any target.
+func InstallAll(targets []Target, bundles []*Bundle) ([]Result, error) {
+	for _, t := range targets {
+		if err := t.check(); err != nil {
+			return nil, err
+		}
+	}
+	var out []Result
+	for i, t := range targets {
+		r, err := t.Install(bundles[i])
+		if err != nil {
+			return out, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// check reports whether all the entries can be added, without changing anything;
+// the error says how to do it by hand.
+func (t Target) check() error {
+	for _, e := range t.entries() {
+		if _, err := e.edited(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Install writes the plugin's files and adds its entries. Doing it again
 // changes nothing. Where one of the configurations cannot be read, nothing at
 // all is done, and the error says how to do it by hand.
 func (t Target) Install(b *Bundle) (Result, error) {
 	r := t.result()
-	for _, e := range t.entries() { // before the first change: can all of them be edited?
-		if _, err := e.edited(); err != nil {
-			return r, err
-		}
+	if err := t.check(); err != nil {
+		return r, err
 	}
 	// The plugin first, so that the configuration never names what is not there.
 	changed, err := t.place(b)
@@ -174,7 +203,7 @@ func (t Target) place(b *Bundle) (changed bool, err error) {
 
 // edited is the entry's file with the entry in it, without writing anything.
 func (e entry) edited() ([]byte, error) {
-	doc, err := os.ReadFile(e.file)
+	doc, err := readFile(e.file)
 	if errors.Is(err, fs.ErrNotExist) && !lexists(e.file) {
 		doc, err = []byte(newConfig), nil
 	}
@@ -186,6 +215,19 @@ func (e entry) edited() ([]byte, error) {
 			WithHint("mend %s and try again, or add by hand: %s", e.file, e.byHand())
 	}
 	return doc, nil
+}
+
+// readFile reads one of the host's files. A pipe or a device is refused: to read
+// it would wait for a writer, and no signal ends that.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.ReadFile(path)
 }
 
 // write puts the entry into its file, or makes the file; nil when it was there.
@@ -269,7 +311,7 @@ func (t Target) made(file string) bool {
 // nothingBut reports whether a file holds entries of the targets, one at least,
 // and not a byte besides.
 func nothingBut(file string, targets ...Target) bool {
-	doc, err := os.ReadFile(file)
+	doc, err := readFile(file)
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,9 +81,13 @@ func (a *app) askDaemon(ctx context.Context, c *client.Client) (*daemonVersion, 
 		h := status.Health
 		return &daemonVersion{Build: h.Build, Protocol: h.Protocol, PID: h.PID}, status.Engines
 	}
-	engines := []proto.Engine{embedded.Info()}
+	engines, guard := []proto.Engine{embedded.Info()}, process.Guard{}
+	if dir, err := os.Getwd(); err == nil {
+		guard.Workspace = config.Workspace(dir)
+		guard.Executable, _ = os.Executable() // else they are asked as they are
+	}
 	for _, name := range process.Names() {
-		engines = append(engines, process.Info(ctx, name, a.env["PATH"], ""))
+		engines = append(engines, process.Info(ctx, name, a.env["PATH"], "", guard))
 	}
 	var e *fault.Error
 	if errors.As(err, &e) && e.Kind == fault.DaemonUnavailable {

@@ -79,8 +79,14 @@ func (p Profile) Check() error {
 			return fmt.Errorf("the sandbox needs absolute paths, not %q", path)
 		}
 		for _, hidden := range p.Hidden {
-			if p.Mode.Strict() && hidden != "" && within(resolve(hidden), resolve(path)) {
+			if !p.Mode.Strict() || hidden == "" {
+				continue
+			}
+			if Within(resolve(hidden), resolve(path)) {
 				return fmt.Errorf("%s holds %s, which a %s program must not reach", path, hidden, p.Mode)
+			}
+			if path == p.Workspace && Within(resolve(path), resolve(hidden)) {
+				return fmt.Errorf("%s lies in %s, which a %s program must not reach", path, hidden, p.Mode)
 			}
 		}
 	}
@@ -106,8 +112,8 @@ func resolve(path string) string {
 	return path
 }
 
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
+// Within reports whether path is dir or below it, going by their names.
+func Within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

@@ -41,6 +41,7 @@ func TestAProfileThatGrantsWhatIsHiddenIsRefused(t *testing.T) {
 		"not made yet":        {Profile{Mode: ReadOnly, Read: []string{root}, Hidden: []string{filepath.Join(root, "later", "x")}}, true},
 		"itself":              {Profile{Mode: ReadOnly, Read: []string{state}, Hidden: []string{state}}, true},
 		"a run's own, within": {Profile{Mode: ReadOnly, Write: []string{filepath.Join(state, "run")}, Hidden: []string{state}}, false},
+		"a workspace within":  {Profile{Mode: ReadOnly, Workspace: filepath.Join(state, "run"), Hidden: []string{state}}, true},
 		"beside":              {Profile{Mode: ReadOnly, Workspace: filepath.Join(root, "other"), Hidden: []string{state}}, false},
 		"a longer name":       {Profile{Mode: ReadOnly, Workspace: filepath.Join(root, "wo"), Hidden: []string{state}}, false},
 		"full":                {Profile{Mode: Full, Workspace: root, Hidden: []string{state}}, false},

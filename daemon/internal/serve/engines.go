@@ -44,11 +44,11 @@ func (d *daemon) engines(ctx context.Context, view *config.View, env config.Env)
 	var asked sync.WaitGroup
 	for i, name := range names {
 		asked.Go(func() {
-			binary := ""
+			binary, guard := "", process.Guard{Executable: d.o.Executable}
 			if view != nil {
-				binary = view.Script.Runtimes[name]
+				binary, guard.Workspace = view.Script.Runtimes[name], view.Workspace
 			}
-			out[i+1] = process.Info(ctx, name, path, binary)
+			out[i+1] = process.Info(ctx, name, path, binary, guard)
 		})
 	}
 	asked.Wait()

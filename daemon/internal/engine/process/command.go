@@ -38,14 +38,18 @@ func newPlace(parent string) (p place, err error) {
 
 func (p place) remove() { _ = os.RemoveAll(p.dir) }
 
+// workspace is where a program works.
+func workspace(p engine.Program) string {
+	if p.Workspace != "" {
+		return p.Workspace
+	}
+	return p.Cwd
+}
+
 // profile is what the kernel holds the process to.
 func (e *Engine) profile(rt Runtime, p engine.Program, at place, mode sandbox.Mode) sandbox.Profile {
-	workspace := p.Workspace
-	if workspace == "" {
-		workspace = p.Cwd
-	}
 	return sandbox.Profile{
-		Mode: mode, Workspace: workspace, Read: []string{rt.Path}, Write: []string{at.dir},
+		Mode: mode, Workspace: workspace(p), Read: []string{rt.Path}, Write: []string{at.dir},
 		Hidden: e.o.Hidden, CPU: p.Limits.CPU,
 	}
 }

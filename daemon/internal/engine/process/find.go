@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/sandbox"
 	"tenon/proto"
 )
 
@@ -41,6 +42,19 @@ var tell = map[string][]string{
 // remembered as long as the file does not change. The error is EngineUnavailable
 // and names what was searched.
 func Find(ctx context.Context, name, path, binary string) (Runtime, error) {
+	return FindFor(ctx, name, path, binary, Guard{})
+}
+
+// Guard is how a runtime that lies in the workspace is asked: confined, since a
+// program that may write there could have put it there, and to say who it is
+// would be its way out. The zero value guards nothing.
+type Guard struct {
+	Workspace  string
+	Executable string // tenon's own binary, which confines
+}
+
+// FindFor is Find under a guard.
+func FindFor(ctx context.Context, name, path, binary string, guard Guard) (Runtime, error) {
 	if _, known := tell[name]; !known {
 		return Runtime{}, fault.New(fault.EngineUnavailable, "there is no engine %q", name)
 	}
@@ -48,7 +62,7 @@ func Find(ctx context.Context, name, path, binary string) (Runtime, error) {
 	if err != nil {
 		return Runtime{}, err
 	}
-	rt, err := ask(ctx, name, candidate)
+	rt, err := ask(ctx, name, candidate, guard)
 	if err != nil {
 		return Runtime{}, fault.New(fault.EngineUnavailable, "%s at %s does not answer: %v", name, candidate, err).Because(err).
 			WithHint("run it yourself: %s --version", candidate)
@@ -116,7 +130,23 @@ const listTime = 5 * time.Second
 // an installation reads a hundred megabytes from the disk.
 const askTime = 20 * time.Second
 
-func ask(ctx context.Context, name, file string) (Runtime, error) {
+// command asks file who it is.
+func (g Guard) command(name, file string) ([]string, error) {
+	argv := append([]string{file}, tell[name]...)
+	if g.Workspace == "" || g.Executable == "" || sandbox.Probe().Holds(sandbox.ReadOnly) != nil {
+		return argv, nil
+	}
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil, err
+	}
+	if !sandbox.Within(file, g.Workspace) && !sandbox.Within(real, g.Workspace) {
+		return argv, nil
+	}
+	return sandbox.Command(g.Executable, sandbox.Profile{Mode: sandbox.ReadOnly, Workspace: g.Workspace, Read: []string{real}, CPU: askTime}, argv)
+}
+
+func ask(ctx context.Context, name, file string, guard Guard) (Runtime, error) {
 	st, err := os.Stat(file)
 	if err != nil {
 		return Runtime{}, err
@@ -130,7 +160,11 @@ func ask(ctx context.Context, name, file string) (Runtime, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	c := exec.Command(file, tell[name]...)
+	argv, err := guard.command(name, file)
+	if err != nil {
+		return Runtime{}, err
+	}
+	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir = "/" // no project's settings
 	c.Env = []string{"PATH=" + filepath.Dir(file) + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "NO_COLOR=1", "DENO_NO_UPDATE_CHECK=1"}
 	c.WaitDelay = time.Second
@@ -186,11 +220,11 @@ func firstLine(s string) string {
 	return line
 }
 
-// Info is how a runtime is listed; see Find for path and binary.
-func Info(ctx context.Context, name, path, binary string) proto.Engine {
+// Info is how a runtime is listed; see FindFor.
+func Info(ctx context.Context, name, path, binary string, guard Guard) proto.Engine {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	rt, err := Find(ctx, name, path, binary)
+	rt, err := FindFor(ctx, name, path, binary, guard)
 	out := proto.Engine{Name: name, Version: rt.Version, Path: rt.Path, Available: err == nil}
 	if err != nil {
 		out.Reason = err.Error()

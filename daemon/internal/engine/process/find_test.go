@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +10,15 @@ import (
 	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
+		os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // runtimeAt writes a program that says what it is asked for.
 func runtimeAt(t *testing.T, file, script string) string {
@@ -40,13 +47,51 @@ func TestARuntimeIsFoundAlongThePath(t *testing.T) {
 	if rt, err = Find(t.Context(), Node, "", filepath.Join(dir, "bin", "node")); err != nil || rt.Version != "24.1.0" {
 		t.Errorf("as set: %+v, %v", rt, err)
 	}
-	if e := Info(t.Context(), Node, path, ""); !e.Available || e.Version != "24.1.0" || e.Path != real || e.Reason != "" {
+	if e := Info(t.Context(), Node, path, "", Guard{}); !e.Available || e.Version != "24.1.0" || e.Path != real || e.Reason != "" {
 		t.Errorf("%+v", e)
 	}
 	// Another program in its place is asked anew.
 	runtimeAt(t, filepath.Join(dir, "bin", "node"), "echo v25.10.0 "+real)
 	if rt, err = Find(t.Context(), Node, path, ""); err != nil || rt.Version != "25.10.0" {
 		t.Errorf("after a change: %+v, %v", rt, err)
+	}
+}
+
+// A program that may write to the workspace can put a runtime there: what that
+// says of itself, it says confined.
+func TestARuntimeOfTheWorkspaceIsAskedConfined(t *testing.T) {
+	if err := sandbox.Probe().Holds(sandbox.ReadOnly); err != nil {
+		t.Skipf("not tested here: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	work, outside := filepath.Join(root, "work"), filepath.Join(root, "escaped")
+	bin := filepath.Join(work, "node_modules", ".bin")
+	runtimeAt(t, filepath.Join(bin, "node"), "(echo 1 > "+outside+") 2>/dev/null; echo v24.1.0 $0")
+	linked := filepath.Join(root, "bin")
+	if err := errors.Join(os.Mkdir(linked, 0o700), os.Symlink(filepath.Join(bin, "node"), filepath.Join(linked, "node"))); err != nil {
+		t.Fatal(err)
+	}
+	guard := Guard{Workspace: work, Executable: self}
+	for _, path := range []string{bin, linked} {
+		if rt, err := FindFor(t.Context(), Node, path, "", guard); err != nil || rt.Version != "24.1.0" {
+			t.Errorf("%+v, %v", rt, err)
+		}
+		if _, err := os.Stat(outside); err == nil {
+			t.Fatalf("a runtime in %s wrote outside of the workspace", path)
+		}
+	}
+	// One of the machine is the user's own.
+	guard.Workspace = filepath.Join(root, "other")
+	runtimeAt(t, filepath.Join(bin, "node"), "(echo 1 > "+outside+") 2>/dev/null; echo v24.1.1 $0")
+	if _, err := FindFor(t.Context(), Node, bin, "", guard); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -78,7 +123,7 @@ func TestWhyARuntimeCannotBeUsedIsSaid(t *testing.T) {
 					t.Errorf("%v, want …%s…", err, part)
 				}
 			}
-			if e := Info(t.Context(), c.engine, dir, c.binary); e.Available || e.Reason == "" {
+			if e := Info(t.Context(), c.engine, dir, c.binary, Guard{}); e.Available || e.Reason == "" {
 				t.Errorf("%+v", e)
 			}
 		})

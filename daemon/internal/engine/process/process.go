@@ -190,7 +190,7 @@ func (e *Engine) find(ctx context.Context, p engine.Program) (Runtime, error) {
 	if path == "" {
 		path = e.o.Path
 	}
-	return Find(ctx, e.o.Name, path, p.Runtime)
+	return FindFor(ctx, e.o.Name, path, p.Runtime, Guard{Workspace: workspace(p), Executable: e.o.Executable})
 }
 
 // ownModules adds to a refused import what a process can do instead.

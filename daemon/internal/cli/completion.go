@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenon/daemon/internal/client"
+	"tenon/daemon/internal/engine/process"
 	"tenon/daemon/internal/fault"
 )
 
@@ -30,7 +31,7 @@ func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion SHELL",
 		Short:     "Print a completion script for bash, zsh, fish or powershell",
-		Long:      "Prints a completion script. Servers, tools and ids are completed too while the\ndaemon runs; it is not started for that.",
+		Long:      "Prints a completion script. Servers, tools, ids and the values of flags are\ncompleted too; names while the daemon runs, which is not started for that.",
 		Example:   "  source <(tenon completion bash)",
 		ValidArgs: shells,
 		Args:      args(1, 1),
@@ -134,7 +135,16 @@ func (a *app) completeWith(root *cobra.Command) {
 		}
 		return ids, err
 	}
+	presets := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Presets(ctx)
+		var names []string
+		for _, p := range list.Presets {
+			names = append(names, p.Name+"\tsandbox "+p.Sandbox+", approval "+p.Approval)
+		}
+		return names, err
+	}
 	lists := map[string][]lister{
+		"tenon preset use": {presets}, "tenon preset show": {presets},
 		"tenon ls": {servers}, "tenon types": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
 		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs cancel": {runs(true)},
 		"tenon approve": {asks}, "tenon deny": {asks}, "tenon release": {leases}, "tenon sessions end": {sessions},
@@ -150,6 +160,44 @@ func (a *app) completeWith(root *cobra.Command) {
 		}
 	}
 	walk(root)
+	a.completeFlags(root, servers, sessions)
+}
+
+// completeFlags gives flags their values: those of a closed set, and names.
+func (a *app) completeFlags(root *cobra.Command, servers, sessions lister) {
+	fixed := map[string][]string{
+		"exec engine": append([]string{"embedded"}, process.Names()...), "exec sandbox": sandboxModes(),
+		"exec typecheck": typechecks, "exec where": wheres, "init import": importable,
+	}
+	namespaces := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Servers(ctx)
+		var names []string
+		for _, s := range list {
+			names = append(names, s.Namespace)
+		}
+		return names, err
+	}
+	known := map[string]lister{"mcp server": servers, "search namespace": namespaces}
+	for _, c := range root.Commands() {
+		c.LocalNonPersistentFlags().VisitAll(func(f *flag) {
+			name := c.Name() + " " + f.Name
+			if words, ok := fixed[name]; ok {
+				_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+			}
+			if list, ok := known[name]; ok {
+				_ = c.RegisterFlagCompletionFunc(f.Name, a.completeFlag(list))
+			}
+		})
+	}
+	_ = root.RegisterFlagCompletionFunc("session", a.completeFlag(sessions))
+}
+
+// completeFlag is complete for a flag's value, whatever words stand before it.
+func (a *app) completeFlag(list lister) cobra.CompletionFunc {
+	words := a.complete([]lister{list})
+	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return words(cmd, nil, begun)
+	}
 }
 
 func (a *app) complete(lists []lister) cobra.CompletionFunc {

@@ -52,12 +52,19 @@ func TestTabCompletesServersToolsAndNoFiles(t *testing.T) {
 	}
 	p.run("search", "--namespace", "fake")
 	for want, args := range map[string][]string{
-		"fake\n":  {"call", ""},
-		"echo\t":  {"call", "fake", ""},
-		":4\n":    {"daemon", ""}, // no file names
-		"exec\t":  {"ex"},
-		":0\n":    {"exec", ""}, // a file
-		"fake\n:": {"restart", "f"},
+		"fake\n":             {"call", ""},
+		"echo\t":             {"call", "fake", ""},
+		":4\n":               {"daemon", ""}, // no file names
+		"exec\t":             {"ex"},
+		":0\n":               {"exec", ""}, // a file
+		"fake\n:":            {"restart", "f"},
+		"deno\n":             {"exec", "--engine", ""},
+		"read-only\n":        {"exec", "--sandbox", ""},
+		"strict\n":           {"exec", "--typecheck", ""},
+		"local\n":            {"exec", "--where", ""},
+		"claude\n":           {"init", "--import", ""},
+		"fake\n:36":          {"mcp", "--server", ""},
+		"yolo\tsandbox full": {"preset", "use", ""},
 	} {
 		if got := p.run(append([]string{"__complete"}, args...)...); !strings.Contains(got.out, want) {
 			t.Errorf("%v: want %q: %+v", args, want, got)

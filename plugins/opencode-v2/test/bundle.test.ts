@@ -89,17 +89,16 @@ eachRelease("the directory is a plugin of the host, with its TUI entry", async (
   assert.deepEqual(await daemon.peers[0]!.request("permission/ask", { id: "ask_1", ...ask }), { reply: "once" })
   // v1's file in a folder that v2 reads does no harm.
   const v1 = fileURLToPath(new URL("../../opencode-v1/dist/tenon.js", import.meta.url))
-  if (existsSync(v1)) {
-    const folder = join(directory, "v1")
-    mkdirSync(folder)
-    copyFileSync(v1, join(folder, "server.js"))
-    writeFileSync(join(folder, "package.json"), '{"type":"module"}')
-    const location = await host.location()
-    await location.configure([{ package: plugin, options: { bin: daemon.bin } }, folder])
-    assert.deepEqual(
-      location.plugins().map(({ status }) => status),
-      ["active", "failed"],
-    )
-    assert.equal((await host.call(session, "tenon_exec", { code: "1" })).text, "42")
-  }
+  assert.ok(existsSync(v1), "the plugin of v1 is not built: make plugins")
+  const folder = join(directory, "v1")
+  mkdirSync(folder)
+  copyFileSync(v1, join(folder, "server.js"))
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}')
+  const location = await host.location()
+  await location.configure([{ package: plugin, options: { bin: daemon.bin } }, folder])
+  assert.deepEqual(
+    location.plugins().map(({ status }) => status),
+    ["active", "failed"],
+  )
+  assert.equal((await host.call(session, "tenon_exec", { code: "1" })).text, "42")
 })

@@ -80,6 +80,11 @@ func (p *program) files(t *tool) map[string]string {
 	return out
 }
 
+// The files of a check are all that there is: what a program imports or refers to
+// could be any file that a checker may read, and its content would come back in
+// the checker's words. tsc has a setting for it; deno is led to a directory that
+// does not exist.
+//
 // What is checked: how values are used, null and undefined among it. Types that
 // the author left out are no mistake, since plain JavaScript is a program too.
 // No library of a browser is taken in: its hundreds of globals (name, status,
@@ -89,6 +94,7 @@ const (
     "strictPropertyInitialization": false, "checkJs": true`
 	denoSettings = `{
   "lock": false,
+  "imports": { "file:///": "./.none/" },
   "compilerOptions": {
     "lib": ["esnext"], "types": [],
     ` + strictness + `
@@ -99,7 +105,7 @@ const (
   "compilerOptions": {
     "target": "ESNext", "lib": ["ESNext"], "types": [],
     "module": "ESNext", "moduleResolution": "bundler", "moduleDetection": "force",
-    "allowJs": true, "noEmit": true, "skipLibCheck": true,
+    "noResolve": true, "resolveJsonModule": false, "allowJs": true, "noEmit": true, "skipLibCheck": true,
     ` + strictness + `
   },
   "files": ["%s", "%s", "%s"]

@@ -166,6 +166,50 @@ func TestEveryCheckerNamesTheSameMistakesInTheSourceAsWritten(t *testing.T) {
 	}
 }
 
+// A checker may read more than a program: nothing that a program refers to comes
+// back in its words.
+func TestAProgramReadsNoFileThroughItsChecker(t *testing.T) {
+	for name, place := range map[string]func(*testing.T) Place{"tsc": project, "deno": withDeno} {
+		t.Run(name, func(t *testing.T) {
+			p := place(t)
+			c := checker(t, Options{})
+			for file, text := range map[string]string{
+				"secret.ts":   "export default { password: 'hunter2' as const }",
+				"secret.d.ts": "declare const SECRET: 'hunter2';",
+				"secret.json": `{"hunter2": "hunter2"}`,
+				"plain.ts":    "hunter2 is here",
+			} {
+				if err := os.WriteFile(filepath.Join(p.Dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			source := strings.ReplaceAll(`/// <reference path="DIR/secret.d.ts" />
+/// <reference types="DIR/secret.d.ts" />
+// @deno-types="DIR/secret.d.ts"
+type A = typeof import("DIR/secret");
+type B = typeof import("DIR/secret.ts");
+type C = typeof import("file://DIR/secret.ts");
+type D = typeof import("../../../../../../../../../../../../DIR/secret.ts");
+type E = typeof import("DIR/plain.ts");
+declare const a: A, b: B, c: C, d: D, e: E;
+const all: number[] = [a.default, b.default, c.default, d.default, e.other, SECRET, await import("DIR/secret.json", { with: { type: "json" } })];
+all`, "DIR", p.Dir)
+			for _, module := range []bool{false, true} {
+				text := source
+				if module {
+					text += "\nexport {}"
+				}
+				for _, process := range []bool{false, true} {
+					report, err := c.Check(t.Context(), Request{Source: text, Module: module, Types: types, Process: process, Place: p})
+					if words := fmt.Sprint(report, err); strings.Contains(words, "hunter2") || err != nil {
+						t.Errorf("module %v, process %v: %s", module, process, words)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestProcessEnginesHaveTheirRuntimesGlobalsAndModules(t *testing.T) {
 	c, at := checker(t, Options{}), project(t)
 	source := "import { readFile } from \"node:fs/promises\";\nexport default process.argv.length + (await readFile(\"x\")).length + fake.echo({txt: 1})"

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"os"
@@ -50,7 +51,12 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 	if len(d.Command) > 0 {
 		if d.Command[0], err = LookPath(d.Command[0], d.BaseEnv["PATH"], s.Origin.Base); err != nil {
 			f := fault.From(err)
-			return nil, fault.New(fault.ConfigError, "server %s: command: %s", name, f.Message).WithHint("%s", f.Hint).At(name, "")
+			hint := f.Hint
+			if words := strings.Fields(s.Command[0]); len(words) > 1 {
+				list, _ := json.Marshal(words) // texts always marshal
+				hint = "a program with arguments is a list: \"command\": " + string(list)
+			}
+			return nil, fault.New(fault.ConfigError, "server %s: command: %s", name, f.Message).WithHint("%s", hint).At(name, "")
 		}
 	}
 	d.Personal = x.personal

@@ -163,6 +163,16 @@ func TestCommandsAreFoundInTheCallersPath(t *testing.T) {
 	}
 }
 
+func TestACommandLineInOneTextIsToldToBeAList(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"servers": {"a": {"command": "npx -y some-server"}}}`)
+	_, err := w.view().Define("a", w.env("PATH", "/usr/bin:/usr/bin"), Placeholders{})
+	wantConfigError(t, err, "npx -y some-server not found in PATH; looked in /usr/bin")
+	if hint := fault.From(err).Hint; !strings.Contains(hint, `"command": ["npx","-y","some-server"]`) || strings.Contains(err.Error(), "/usr/bin, /usr/bin") {
+		t.Errorf("%v, hint %q", err, hint)
+	}
+}
+
 // R-37: allow-listed variables, and secrets only where they are declared.
 func TestServersGetTheAllowListAndWhatTheyDeclare(t *testing.T) {
 	w := newWorld(t)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"tenon/daemon/internal/fault"
@@ -52,7 +53,9 @@ func (l Lookup) Find(name, path, cwd string) (string, error) {
 				return file, nil
 			}
 		}
-		searched = append(searched, dir)
+		if !slices.Contains(searched, dir) {
+			searched = append(searched, dir)
+		}
 	}
 	if len(searched) == 0 {
 		return "", fault.New(fault.ConfigError, "%s not found: the caller's PATH names no folder", name).

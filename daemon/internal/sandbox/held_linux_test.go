@@ -185,7 +185,7 @@ func confined(t *testing.T, m Mode) (seen map[string]string, outside, own string
 func TestTheFilterLeavesNoWayOut(t *testing.T) {
 	for _, m := range []Mode{ReadOnly, WorkspaceWrite} {
 		allowed := map[string]bool{
-			"a pair of streams": true, "no new privileges": true, "a child by clone": true, "a limit of its own": true,
+			"a pair of streams": true, "a pair of packets": true, "no new privileges": true, "a child by clone": true, "a limit of its own": true,
 			"a priority of its own": true, "own: by a descriptor": true,
 		}
 		if Probe().ABI < signalABI {

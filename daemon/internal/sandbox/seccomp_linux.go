@@ -86,11 +86,11 @@ func rules(m Mode) []rule {
 	when := func(number, action uint32, tests ...test) { out = append(out, rule{number, action, tests}) }
 
 	always(errno(unix.EACCES), refused...)
-	// socketpair stays for streams, which runtimes use as pipes to their
-	// children: a datagram socket could be sent to any address.
-	const notStream = 0xf &^ unix.SOCK_STREAM
+	// socketpair stays for streams and SOCK_SEQPACKET, which runtimes use as pipes
+	// to their children and which speak to their other end only: from a datagram
+	// socket (2, and 3 that becomes one) could be sent to any address.
 	when(unix.SYS_SOCKETPAIR, errno(unix.EACCES), isNot(0, unix.AF_UNIX))
-	when(unix.SYS_SOCKETPAIR, errno(unix.EACCES), hasAny(1, notStream))
+	when(unix.SYS_SOCKETPAIR, errno(unix.EACCES), hasAny(1, 0xf&^(unix.SOCK_STREAM|unix.SOCK_SEQPACKET)))
 	when(unix.SYS_CLONE, errno(unix.EACCES), hasAny(0, namespaces))
 	always(errno(unix.ENOSYS), unix.SYS_CLONE3)
 

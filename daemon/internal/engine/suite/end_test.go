@@ -92,7 +92,10 @@ await sleep(600_000)`
 				t.Fatalf("%v: %s", err, h.emits)
 			}
 			for _, pid := range pids {
-				if alive(pid) {
+				switch {
+				case pid == 0:
+					t.Errorf("not every child was started: %v %s", pids, out.Stderr)
+				case alive(pid):
 					t.Errorf("process %d outlived its run (%v)", pid, cause)
 					_ = syscall.Kill(pid, syscall.SIGKILL)
 				}

@@ -236,8 +236,9 @@ func (c *Calls) Call(h engine.Host, names Names, depth int, a Ask) bool {
 		err = fault.From(err).At(server, tool)
 		return c.Add(a.ID, server+"."+tool, false, 0, func(context.Context) (engine.CallValue, error) { return engine.CallValue{}, err })
 	}
-	return c.Add(a.ID, server+"."+tool, true, len(a.Args), func(ctx context.Context) (engine.CallValue, error) {
-		return h.Call(ctx, server, tool, a.Args, o)
+	args := a.Args // nothing else of a is kept: its names can be of any length
+	return c.Add(a.ID, server+"."+tool, true, len(args), func(ctx context.Context) (engine.CallValue, error) {
+		return h.Call(ctx, server, tool, args, o)
 	})
 }
 
@@ -252,6 +253,7 @@ func (c *Calls) Search(h engine.Host, id int64, query []byte) bool {
 
 // Describe is the global of this name.
 func (c *Calls) Describe(h engine.Host, id int64, path string) bool {
+	path = Clip(path, 2*maxName)
 	return c.Add(id, "describe", false, len(path), func(ctx context.Context) (engine.CallValue, error) {
 		v, err := h.Describe(ctx, path)
 		return engine.CallValue{Value: v}, err

@@ -3,9 +3,11 @@ package guest
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -80,6 +82,36 @@ func TestForgedCallsKeepTheBooks(t *testing.T) {
 	}
 	if name := <-h.names; len(name) > 2*maxName+20 {
 		t.Errorf("a name of %d bytes", len(name))
+	}
+	cancel()
+	c.wg.Wait()
+}
+
+// What waits for a place keeps its arguments, which are counted, and not the
+// words that name it.
+func TestLongNamesAreNotKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &silent{}
+	c := NewCalls(ctx, engine.Limits{Concurrency: 1, Memory: 1 << 20})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for id := range int64(searchPlaces) {
+		c.Search(h, -id-1, []byte("{}"))
+	}
+	before := heap()
+	for id := range int64(100) {
+		long := strings.Repeat(string(rune('a'+id%26)), 1<<20)
+		c.Call(h, NewNames(nil), 100, Ask{ID: 3 * id, Space: long, Tool: long, Args: []byte("{}"), Timeout: func() (time.Duration, error) { return Timeout(long, true, 0) }})
+		c.Describe(h, 3*id+1, long)
+		c.Add(3*id+2, "", true, 0, func(context.Context) (engine.CallValue, error) { <-ctx.Done(); return engine.CallValue{}, nil })
+		c.Call(h, NewNames(nil), 100, Ask{ID: 1000 + id, Space: long, Tool: long, Args: []byte("{}")})
+	}
+	if after := heap(); after > before+8<<20 {
+		t.Errorf("%d MiB are kept", (after-before)>>20)
 	}
 	cancel()
 	c.wg.Wait()

@@ -86,7 +86,7 @@ func Timeout(text string, isText bool, ms float64) (time.Duration, error) {
 	if isText {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return 0, fault.New(fault.InvalidToolInput, "the timeout %q is not a duration", text).
+			return 0, fault.New(fault.InvalidToolInput, "the timeout %q is not a duration", Clip(text, 100)).
 				WithHint(`write milliseconds, or a text like "30s"`)
 		}
 		return d, nil

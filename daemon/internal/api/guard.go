@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 )
 
@@ -21,20 +22,12 @@ type Guard struct {
 	hosts  []string
 }
 
-// MinToken is the shortest token that is accepted, in characters.
-const MinToken = 16
-
 // NewGuard makes the handler of a TCP listener. addr is what it listens on,
 // configured what the user wrote. Without a token it is a ConfigError: there
 // is no open TCP.
 func NewGuard(s *Server, configured string, addr net.Addr, token string) (*Guard, error) {
-	if token == "" {
-		return nil, fault.New(fault.ConfigError, "listen.address %s is set without listen.token: TCP is never open", configured).
-			WithHint("set listen.token, for example to ${TENON_TOKEN}, or remove listen.address")
-	}
-	if len(token) < MinToken {
-		return nil, fault.New(fault.ConfigError, "listen.token has %d characters; it needs at least %d", len(token), MinToken).
-			WithHint("take a long random one, such as: openssl rand -hex 32")
+	if err := (config.Daemon{ListenAddress: configured, ListenToken: token}).Listens(); err != nil {
+		return nil, err
 	}
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

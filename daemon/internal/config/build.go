@@ -57,6 +57,8 @@ func (b *builder) build(dir, file string) (*View, error) {
 	v.Script, v.Daemon, v.NetAllow = s.script(), s.daemon(), s.Net.Allow
 	if v.Daemon.ListenToken, err = b.expandToken(v.Daemon.ListenToken); err != nil {
 		b.notes = append(b.notes, Note{File: p.userFile, Message: "listen.token: " + err.Error(), Error: true})
+	} else if err := v.Daemon.Listens(); err != nil {
+		b.notes = append(b.notes, Note{File: p.userFile, Message: err.Error() + "; the next daemon would not start", Error: true})
 	}
 	v.Permissions = b.permissions(p, file, trusted)
 	v.Permissions.AskTimeout = s.Permissions.AskTimeout

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
+
+	"tenon/daemon/internal/fault"
 )
 
 // settings is everything that is merged key by key. Servers and rules are not
@@ -115,4 +117,24 @@ func (s *settings) daemon() Daemon {
 		TicketTTL: s.Tickets.TTL, HistoryRetention: s.History.Retention,
 		ListenAddress: s.Listen.Address, ListenToken: s.Listen.Token,
 	}
+}
+
+// MinToken is the shortest listen.token that is accepted, in characters.
+const MinToken = 16
+
+// Listens checks what TCP needs, a ConfigError: an address goes with a token
+// that is long enough, since there is no open TCP. Without an address there is
+// nothing to check.
+func (d Daemon) Listens() error {
+	switch {
+	case d.ListenAddress == "":
+		return nil
+	case d.ListenToken == "":
+		return fault.New(fault.ConfigError, "listen.address %s is set without listen.token: TCP is never open", d.ListenAddress).
+			WithHint("set listen.token, for example to ${TENON_TOKEN}, or remove listen.address")
+	case len(d.ListenToken) < MinToken:
+		return fault.New(fault.ConfigError, "listen.token has %d characters; it needs at least %d", len(d.ListenToken), MinToken).
+			WithHint("take a long random one, such as: openssl rand -hex 32")
+	}
+	return nil
 }

@@ -160,6 +160,28 @@ func TestABadEditKeepsTheLastGoodViewAndSaysWhere(t *testing.T) {
 	}
 }
 
+// A daemon that is told to restart would end and not come back.
+func TestTCPThatTheNextDaemonWouldRefuseIsToldAtOnce(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"listen": {"address": "127.0.0.1:4999"}}`:                                          "without listen.token",
+		`{"listen": {"address": "127.0.0.1:4999", "token": "short"}}`:                        "listen.token has 5 characters",
+		`{"listen": {"address": "127.0.0.1:4999", "token": "long-enough-0123456789"}}`:       "",
+		`{"listen": {"address": "127.0.0.1:4999", "token": "${DAEMON_ONLY}${DAEMON_ONLY}"}}`: "",
+	} {
+		w := newWorld(t)
+		w.user(text)
+		var told []string
+		for _, n := range w.view().Notes {
+			if n.Error {
+				told = append(told, n.Message)
+			}
+		}
+		if got := strings.Join(told, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestTheHashIgnoresCommentsAndSeesChanges(t *testing.T) {
 	w := newWorld(t)
 	file := w.user(`{"servers": {"a": {"command": "sh"}}}`)

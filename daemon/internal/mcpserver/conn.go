@@ -54,6 +54,8 @@ type conn struct {
 	shown    string              // digest of the list that the client has
 	lister   *peer.Caller        // who listed it
 	watched  map[string]bool     // resources that it subscribed to
+	telling  bool                // it is being told of a change
+	news     bool                // there was another one meanwhile
 	busy     int                 // HTTP requests under way
 	quiet    time.Time           // since when busy is 0
 	peer     process             // who sent the newest HTTP request

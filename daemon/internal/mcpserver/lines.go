@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,6 +30,9 @@ const (
 	eofGrace = 5 * time.Second
 	// writeTimeout is how long a client may read nothing of a message.
 	writeTimeout = 30 * time.Second
+	// maxUnread is how many messages may wait for a client that does not read,
+	// until no more of its own are read.
+	maxUnread = 256
 )
 
 func upgrades(r *http.Request) bool {
@@ -53,7 +57,7 @@ func (s *Server) serveLines(w http.ResponseWriter, r *http.Request, caller *peer
 	}
 	defer wire.Close()
 	_ = wire.SetDeadline(time.Time{}) // those of the request
-	t := &lines{c: c, r: r, caller: caller, wire: wire, in: buffered.Reader, pending: map[string]func(){}, idle: make(chan struct{}, 1)}
+	t := &lines{c: c, r: r, caller: caller, wire: wire, in: buffered.Reader, pending: map[string]func(){}, idle: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	head := fmt.Sprintf("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n%s: %s\r\n\r\n",
 		proto.UpgradeMCP, proto.HeaderProtocol, w.Header().Get(proto.HeaderProtocol), proto.HeaderBuild, w.Header().Get(proto.HeaderBuild))
 	if err := t.write([]byte(head)); err != nil {
@@ -78,7 +82,9 @@ type lines struct {
 	wire   net.Conn
 	in     *bufio.Reader
 
-	out sync.Mutex // one message at a time
+	out    sync.Mutex    // one message at a time
+	unread atomic.Int64  // messages that wait to be written
+	room   chan struct{} // one of them was
 
 	mu      sync.Mutex
 	pending map[string]func() // calls without an answer, by id: what to do then
@@ -100,6 +106,9 @@ func (t *lines) Close() error { return t.wire.Close() }
 // the answers to what was asked before, then ends what is left.
 func (t *lines) Read(context.Context) (jsonrpc.Message, error) {
 	for {
+		for t.unread.Load() > maxUnread { // each write ends, within writeTimeout
+			<-t.room
+		}
 		line, err := t.line()
 		if err != nil {
 			t.drain()
@@ -210,10 +219,21 @@ func (t *lines) Write(_ context.Context, msg jsonrpc.Message) error {
 }
 
 func (t *lines) write(data []byte) error {
+	t.unread.Add(1)
+	defer func() {
+		t.unread.Add(-1)
+		select {
+		case t.room <- struct{}{}:
+		default:
+		}
+	}()
 	t.out.Lock()
 	defer t.out.Unlock()
 	_ = t.wire.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, err := t.wire.Write(data)
+	if err != nil { // what follows half a message could not be read
+		_ = t.wire.Close()
+	}
 	return err
 }
 

@@ -185,6 +185,31 @@ func (x *exchange) digest() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// announceSoon announces beside whatever else the server does: a client that does
+// not read holds up its own news only.
+func (c *conn) announceSoon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.telling {
+		c.news = true
+		return
+	}
+	c.telling = true
+	c.s.work.Go(func() {
+		for {
+			c.announce()
+			c.mu.Lock()
+			if !c.news {
+				c.telling = false
+				c.mu.Unlock()
+				return
+			}
+			c.news = false
+			c.mu.Unlock()
+		}
+	})
+}
+
 // announce tells the client if what it has listed is another list now.
 func (c *conn) announce() {
 	c.mu.Lock()

@@ -150,7 +150,7 @@ func (s *Server) tend() {
 			later.Reset(settle)
 		case <-later.C:
 			for _, c := range s.all() {
-				c.announce()
+				c.announceSoon()
 			}
 		case <-look.C:
 			for _, c := range s.all() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,63 @@ func TestListsThatChangeAreAnnounced(t *testing.T) {
 			t.Errorf("%v, %v", names(list), err)
 		}
 	})
+}
+
+func TestAClientThatDoesNotReadHoldsUpNobodysNews(t *testing.T) {
+	r := start(t, nil)
+	for range 3 {
+		stuck, err := r.client("").MCP(context.Background(), mode("/mcp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = stuck.Close() })
+		say := func(line string) error { _, err := io.WriteString(stuck, line+"\n"); return err }
+		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			`{"jsonrpc":"2.0","id":2,"method":"resources/list"}`,
+			`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"tenon://catalog"}}`,
+		} {
+			if err := say(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Until its answers fill what the sockets hold, and the daemon reads no more.
+		for err == nil {
+			_ = stuck.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+			err = say(`{"jsonrpc":"2.0","id":4,"method":"` + strings.Repeat("x", 16<<10) + `"}`)
+		}
+	}
+	reads := r.dialMCP("lines", "/mcp", "", nil)
+	if _, err := reads.ListResources(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(r.paths.Config, "config.jsonc")
+	for _, name := range []string{"one", "two"} {
+		reads.mu.Lock()
+		reads.changes = nil
+		reads.mu.Unlock()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more := strings.Replace(string(text), `"servers":{`, `"servers":{"`+name+`":{"command":["`+r.options.Executable+`","fake-server"]},`, 1)
+		if err := os.WriteFile(file, []byte(more), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		written := time.Now()
+		eventually(t, "the resources change", func() bool {
+			reads.mu.Lock()
+			defer reads.mu.Unlock()
+			return slices.Contains(reads.changes, "resources")
+		})
+		if took := time.Since(written); took > 20*time.Second { // those that are stuck are given up after 30
+			t.Errorf("a client that reads is told after %s", took)
+		}
+		if _, err := reads.ListResources(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func names(l *mcp.ListToolsResult) string {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"tenon/daemon/internal/fault"
 )
@@ -22,6 +23,29 @@ const codeGone = -32000
 // error, since nobody knows what became of it, and connects again, with the
 // client's own hello, for the next message: a host outlives many daemons.
 func (c *Client) PumpMCP(ctx context.Context, m MCPMode, in io.Reader, out io.Writer) error {
+	ended := make(chan error, 1)
+	go func() { ended <- c.pump(ctx, m, in, out) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	// A client that does not read keeps a write waiting, which nothing but its own
+	// end would end: a signal must not have to wait for that.
+	late := time.NewTimer(stuckOutput)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return nil
+	}
+}
+
+// stuckOutput is how long the end waits for a write to a client that does not read.
+const stuckOutput = time.Second
+
+func (c *Client) pump(ctx context.Context, m MCPMode, in io.Reader, out io.Writer) error {
 	p := &pump{c: c, mode: m, out: out, flying: map[string]bool{}}
 	if err := p.connect(ctx); err != nil {
 		return err

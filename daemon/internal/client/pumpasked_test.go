@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"tenon/proto"
 )
@@ -149,6 +150,32 @@ func TestADaemonTakesItsQuestionBackUnderTheNameThatTheClientKnows(t *testing.T)
 			t.Errorf("%s daemon reads %s", turn, line)
 		}
 		die(t, say, hear)
+	}
+}
+
+// A host that hangs does not read, and its children must end by a signal.
+func TestASignalEndsThePumpOfAClientThatDoesNotRead(t *testing.T) {
+	c := daemon(t, asking(t, make(chan string, 1)))
+	toPump, in := io.Pipe()
+	out, fromPump := io.Pipe()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.PumpMCP(ctx, MCPMode{}, toPump, fromPump) }()
+	t.Cleanup(func() { _, _ = in.Close(), out.Close() })
+	if _, err := io.WriteString(in, `{"method":"ask"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // the rest of the line waits for ever
+		t.Fatal(err)
+	}
+	stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the pump goes on")
 	}
 }
 

@@ -85,6 +85,7 @@ const children = [spawn('/bin/sleep', ['600']), spawn('/bin/sh', ['-c', 'trap ""
 emit([process.pid, ...children.map(c => c.pid)]);
 await sleep(600_000)`
 	processes(t, func(t *testing.T, r *rig) {
+		t.Parallel()
 		for _, cause := range []error{errUser, errTime} {
 			out, h, took := r.ends(t, cause, source)
 			var pids []int
@@ -134,6 +135,7 @@ func alive(pid int) bool {
 
 func TestComputingAndMemoryAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
+		t.Parallel()
 		out, _ := r.run(t.Context(), "while (true) {}", func(p *engine.Program) { p.Limits.CPU = time.Second })
 		if out.Err == nil || out.Err.Kind != fault.CPULimitExceeded {
 			t.Errorf("computing: %v, stderr %q", out.Err, out.Stderr)
@@ -256,6 +258,7 @@ for (;;) { let lines = ''; for (let i = 0; i < 200; i++) lines += '[7,' + ++n + 
 		"one long message": open + `const part = new Uint8Array(1 << 20).fill(97); fs.writeSync(fd, '[2,"'); for (;;) fs.writeSync(fd, part)`,
 	}
 	processes(t, func(t *testing.T, r *rig) {
+		t.Parallel()
 		for name, source := range sources {
 			out, _ := r.run(t.Context(), source, func(p *engine.Program) { p.Limits.Memory = 32 << 20 })
 			if out.Err == nil || out.Err.Kind != fault.MemoryLimitExceeded {

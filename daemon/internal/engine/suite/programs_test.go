@@ -105,6 +105,7 @@ var programs = []expect{
 
 func TestProgramsGiveTheSameOnEveryEngine(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
+		t.Parallel() // most of it is waiting for runtimes to start
 		for _, c := range programs {
 			t.Run(c.name, func(t *testing.T) {
 				r.t = t

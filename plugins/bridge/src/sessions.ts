@@ -97,12 +97,13 @@ export function sessionTable(source: SessionSource, bridge: () => Bridge, env: N
     const session = await source.session(id)
     if (!session) throw new Error(`opencode does not know session ${id}`)
     entry.seen = digest(session)
-    if (session.parentID && depth < maxDepth) await attach(session.parentID, undefined, depth + 1)
+    const parent = session.parentID && !(await inCircle(read, session)) ? session.parentID : undefined
+    if (parent && depth < maxDepth) await attach(parent, undefined, depth + 1)
     const agent = entry.agent ?? session.agent ?? defaultAgent
     const rules = (await rulesOf(session, agent)) ?? unconfirmed(entry.attached?.rules)
     const params = {
       session: id,
-      ...(session.parentID ? { parent: session.parentID } : {}),
+      ...(parent ? { parent } : {}),
       directory: session.directory,
       agent,
       ...(session.title ? { title: session.title } : {}),
@@ -195,12 +196,26 @@ function digest(session: SessionFacts): string {
   return JSON.stringify([session.parentID, session.directory, session.title, session.rules])
 }
 
-async function rootOf(read: (id: string) => Promise<SessionFacts | undefined>, session: SessionFacts): Promise<string> {
+type Read = (id: string) => Promise<SessionFacts | undefined>
+
+/** The sessions above one, nearest first; a host that tells a circle ends it. */
+async function* above(read: Read, session: SessionFacts): AsyncGenerator<SessionFacts> {
   let top = session
   for (let depth = 0; top.parentID && depth < maxDepth; depth++) {
     const parent = await read(top.parentID)
-    if (!parent) break
-    top = parent
+    if (!parent) return
+    yield (top = parent)
   }
-  return top.id
+}
+
+async function rootOf(read: Read, session: SessionFacts): Promise<string> {
+  let root = session.id
+  for await (const each of above(read, session)) root = each.id
+  return root
+}
+
+/** Whether a session is its own ancestor: attached parent first, it would wait for itself. */
+async function inCircle(read: Read, session: SessionFacts): Promise<boolean> {
+  for await (const each of above(read, session)) if (each.id === session.id) return true
+  return false
 }

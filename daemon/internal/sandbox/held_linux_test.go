@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,6 +99,14 @@ func act() int {
 		note("input of a terminal", errno)
 		unix.Close(terminal)
 	}
+	for fd, name := range map[int]string{3: "a file that it is given", 5: "a file that is inherited"} {
+		var want, have unix.Stat_t
+		err := errors.Join(unix.Stat(os.Args[2], &want), unix.Fstat(fd, &have))
+		if err == nil && want.Ino != have.Ino { // the number is another file's by now
+			err = unix.EBADF
+		}
+		note(name, err)
+	}
 	files(os.Args[2], "outside", note)
 	files(os.Args[3], "own", note)
 	privileges, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
@@ -165,13 +174,19 @@ func confined(t *testing.T, m Mode) (seen map[string]string, outside, own string
 			t.Fatal(err)
 		}
 	}
-	argv, err := Command(self, Profile{Mode: m, Workspace: filepath.Dir(own), Read: []string{filepath.Dir(self)}, CPU: 6500 * time.Millisecond}, []string{self, role, outside, own})
+	argv, err := Command(self, Profile{Mode: m, Workspace: filepath.Dir(own), Read: []string{filepath.Dir(self)}, Files: 1, CPU: 6500 * time.Millisecond}, []string{self, role, outside, own})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Env = append(os.Environ(), GroupVariable+"=of a test")
 	c.Stderr = os.Stderr
+	secret, err := os.Open(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	c.ExtraFiles = []*os.File{secret, secret, secret} // 3 to 5, as a shell may have left them open
 	out, err := c.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -185,7 +200,7 @@ func confined(t *testing.T, m Mode) (seen map[string]string, outside, own string
 func TestTheFilterLeavesNoWayOut(t *testing.T) {
 	for _, m := range []Mode{ReadOnly, WorkspaceWrite} {
 		allowed := map[string]bool{
-			"a pair of streams": true, "a pair of packets": true, "no new privileges": true, "a child by clone": true, "a limit of its own": true,
+			"a pair of streams": true, "a pair of packets": true, "a file that it is given": true, "no new privileges": true, "a child by clone": true, "a limit of its own": true,
 			"a priority of its own": true, "own: by a descriptor": true,
 		}
 		if Probe().ABI < signalABI {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -51,6 +52,9 @@ func enter(p Profile, argv, env []string) error {
 	if err := mark(env); err != nil {
 		return err
 	}
+	if err := closeOthers(p); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
@@ -70,6 +74,16 @@ func enter(p Profile, argv, env []string) error {
 		}
 	}
 	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, env))
+}
+
+// closeOthers lets execve close what this process has inherited beyond its pipes:
+// a shell's open file or socket would be the program's, whatever Landlock says.
+func closeOthers(p Profile) error {
+	err := unix.CloseRange(uint(3+p.Files), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if err != nil && p.Mode.Strict() { // only kernels without Landlock do not know it
+		return fmt.Errorf("inherited descriptors: %w", err)
+	}
+	return nil
 }
 
 // dropCapabilities takes from root what makes it more than the owner of its files:

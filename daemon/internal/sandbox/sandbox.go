@@ -68,7 +68,8 @@ type Profile struct {
 	// that would grant one of them is refused by [Profile.Check].
 	Hidden []string `json:"-"`
 
-	CPU time.Duration `json:"cpu"` // of each process, rounded up to a second; 0: no limit
+	Files int           `json:"files"` // descriptors from 3 on that the program gets; whatever else is inherited is closed
+	CPU   time.Duration `json:"cpu"`   // of each process, rounded up to a second; 0: no limit
 }
 
 // Check refuses what cannot be confined: a strict profile that grants a hidden

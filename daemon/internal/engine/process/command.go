@@ -50,7 +50,7 @@ func workspace(p engine.Program) string {
 func (e *Engine) profile(rt Runtime, p engine.Program, at place, mode sandbox.Mode) sandbox.Profile {
 	return sandbox.Profile{
 		Mode: mode, Workspace: workspace(p), Read: []string{rt.Path}, Write: []string{at.dir},
-		Hidden: e.o.Hidden, CPU: p.Limits.CPU,
+		Hidden: e.o.Hidden, Files: len(channel{}.their), CPU: p.Limits.CPU,
 	}
 }
 

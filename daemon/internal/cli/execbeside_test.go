@@ -190,6 +190,11 @@ func TestCtrlCEndsTheProcessAndItsChildren(t *testing.T) {
 	s := p.terminal("exec", "--engine", "deno", "-e", lasting)
 	s.waitFor(".\r\n")
 	child, program := pids(t, s.text())
+	for end := time.Now().Add(patience); p.lastRun().Calls == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the call was never made")
+		}
+	}
 	s.types("\x03")
 	if code, shown := s.ends(); code != 130 {
 		t.Errorf("%d: %s", code, shown)

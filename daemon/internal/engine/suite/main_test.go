@@ -43,6 +43,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// late passes the time that a program needs to reach its end after a call that
+// it does not await, on a busy machine too.
+func late(ctx context.Context) {
+	select {
+	case <-time.After(300 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
 // runtimes is the PATH of the tests: what test/run installs, else what the
 // machine has.
 func runtimes() string {
@@ -164,16 +173,17 @@ func (h *host) Call(ctx context.Context, server, tool string, args []byte, o eng
 	h.mu.Unlock()
 	defer func() { h.mu.Lock(); h.now--; h.mu.Unlock() }()
 	switch tool {
-	case "fail":
+	case "fail", "failLate":
+		if tool == "failLate" {
+			late(ctx)
+		}
 		return engine.CallValue{}, &fault.Error{Kind: fault.ToolFailure, Message: "no such thing", Hint: "try another", Server: server, Tool: tool,
 			Content: []byte(`[{"type":"text","text":"no such thing"}]`)}
 	case "hang":
 		<-ctx.Done()
 		return engine.CallValue{}, context.Cause(ctx)
 	case "slow":
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
+		if late(ctx); ctx.Err() != nil {
 			return engine.CallValue{}, context.Cause(ctx)
 		}
 	case "void":

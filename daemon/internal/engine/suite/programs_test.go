@@ -93,7 +93,7 @@ var programs = []expect{
 	{name: "a rejection that nobody handles", source: "Promise.reject(new Error('lost'));\nawait sleep(20);\n1", value: "1", warnings: []string{"UnhandledRejection"}},
 	{name: "a rejection handled later", source: "const p = Promise.reject(new Error('found'));\nawait sleep(20);\nawait p.catch(() => 0);\nawait sleep(20);\n1", value: "1"},
 	{name: "calls not awaited are waited for", source: "gh.slow({ a: 1 });\n'done'", value: `"done"`, warnings: []string{"CallsNotAwaited"}, seen: []string{`git-hub.slow {"a":1}`}},
-	{name: "a failure among them", source: "gh.fail({});\n'done'", value: `"done"`, warnings: []string{"CallsNotAwaited", "UnhandledRejection"}},
+	{name: "a failure among them", source: "gh.failLate({});\n'done'", value: `"done"`, warnings: []string{"CallsNotAwaited", "UnhandledRejection"}},
 	{name: "a late timer is not waited for", source: "setTimeout(() => emit('late'), 60_000);\n1", value: "1"},
 	{name: "an early timer is", source: "setTimeout(() => emit('early'), 30);\n1", value: "1", emits: []string{`"early"`}},
 

@@ -21,14 +21,14 @@ func mistakes(t *testing.T, files map[string]string) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("no node in PATH: the TypeScript compiler cannot be asked")
+		t.Fatal("no node in PATH: the TypeScript compiler cannot be asked")
 	}
 	module, err := filepath.Abs(compiler)
 	if err == nil {
 		_, err = os.Stat(module)
 	}
 	if err != nil {
-		t.Skip("no TypeScript compiler: run npm ci first")
+		t.Fatal("no TypeScript compiler: make build installs it")
 	}
 	dir := t.TempDir()
 	for name, text := range files {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tenon/daemon/internal/fakeserver"
 )
 
 // verb carries out one kind of line. last is the standard output of the line
@@ -141,6 +143,18 @@ func signalVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	for _, f := range found {
 		if err := syscall.Kill(f.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return outcome{}, err
+		}
+	}
+	if sig == syscall.SIGSTOP {
+		// A thread that has not yet seen the signal may still answer.
+		for _, f := range found {
+			deadline := time.Now().Add(goneBound)
+			for !fakeserver.Suspended(f.pid) && syscall.Kill(f.pid, 0) == nil {
+				if time.Now().After(deadline) {
+					return no("process %d still runs after SIGSTOP", f.pid), nil
+				}
+				time.Sleep(time.Millisecond)
+			}
 		}
 	}
 	if d, ok := options(p.words[2:])["for"]; ok {

@@ -161,9 +161,7 @@ func TestAStoppedProcessIsReplacedAfterATimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fakeserver.Suspend(t, pid)
 	_, err = w.ask(r, upstream.Call{Tool: "pid", Timeout: 200 * time.Millisecond})
 	if fault.KindOf(err) != fault.TimeoutExceeded {
 		t.Fatalf("got %v", err)

@@ -157,9 +157,7 @@ func TestStopEndsStubbornTreesWithinItsLimit(t *testing.T) {
 func TestStopEndsAStoppedProcess(t *testing.T) {
 	p := start(t, open(t), Options{Command: fakeserver.TestCommand(t, "--ignore", "eof"), Label: "fake"})
 	ready(t, p.tree, 1)
-	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fakeserver.Suspend(t, p.PID())
 	began := time.Now()
 	if err := p.Stop(context.Background(), Steps{}); err != nil {
 		t.Fatal(err)

@@ -15,9 +15,7 @@ import (
 // R-08
 func TestStoppedServerFreesCallersAndCloses(t *testing.T) {
 	c := dial(t, stdioSpec(t))
-	if err := syscall.Kill(c.Info().PID, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fakeserver.Suspend(t, c.Info().PID)
 	// More than a pipe holds: neither caller nor Close may hang on it.
 	big := args(`{"text":"%s"}`, strings.Repeat("x", 1<<20))
 	for range 3 {
@@ -41,9 +39,7 @@ func TestStoppedServerFreesCallersAndCloses(t *testing.T) {
 func TestQueuedRequestsArriveOnceTheServerReads(t *testing.T) {
 	c := dial(t, stdioSpec(t))
 	pid := c.Info().PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fakeserver.Suspend(t, pid)
 	var work sync.WaitGroup
 	for i := range 20 {
 		work.Go(func() {

@@ -33,6 +33,7 @@ type Program struct {
 	Input      json.RawMessage // input; nil means undefined
 	Namespaces []Namespace     // what tools.<ns> offers
 	Session    SessionInfo     // the read-only global session
+	Fetch      bool            // the embedded engine's global fetch is there
 	Limits     Limits
 	Clock      Clock // told when compute starts and stops; may be nil
 
@@ -101,10 +102,46 @@ type Host interface {
 	// return JSON.
 	Search(ctx context.Context, query []byte) ([]byte, error)
 	Describe(ctx context.Context, path string) ([]byte, error)
+	// Resource serves the globals resources and prompts. method is one of the
+	// Method constants; params and the answer are JSON objects.
+	Resource(ctx context.Context, method string, params []byte) ([]byte, error)
+	// Fetch makes one HTTP request of a program that has fetch, see
+	// Program.Fetch. ToolFailure where the network failed, PermissionDenied
+	// where the request may not be made.
+	Fetch(ctx context.Context, r FetchRequest) (*FetchResponse, error)
 	// Emit and Log hear each record at once, in order, from one goroutine.
 	Emit(value []byte)
 	Log(r LogRecord)
 }
+
+// FetchRequest is what fetch asks for, after the defaults of the web's own.
+type FetchRequest struct {
+	Method   string
+	URL      string      // absolute
+	Header   [][2]string // in order; a name may come twice
+	Body     []byte      // nil: none
+	Redirect string      // follow, error or manual; empty: follow
+}
+
+// FetchResponse is the whole answer. Its body is decoded as Content-Encoding
+// says.
+type FetchResponse struct {
+	Status     int
+	StatusText string
+	URL        string      // the last one, without a fragment
+	Redirected bool        // URL is not what was asked for
+	Header     [][2]string // names in lower case, sorted; set-cookie may come more than once
+	Body       []byte
+}
+
+// The methods of Host.Resource, as a program writes them.
+const (
+	MethodResourcesList      = "resources.list"
+	MethodResourcesTemplates = "resources.templates"
+	MethodResourcesRead      = "resources.read"
+	MethodPromptsList        = "prompts.list"
+	MethodPromptsGet         = "prompts.get"
+)
 
 // CallOptions are the third argument of call().
 type CallOptions struct {

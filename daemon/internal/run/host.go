@@ -169,6 +169,11 @@ func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
 	return proto.Marshal(d)
 }
 
+// Fetch serves fetch where the configuration allows hosts.
+func (h *host) Fetch(context.Context, engine.FetchRequest) (*engine.FetchResponse, error) {
+	return nil, fault.New(fault.PermissionDenied, "net.allow names no host").WithHint("the user adds the host to net.allow")
+}
+
 // Emit passes a value on at once. The event is cut at the run's output limit;
 // the result has its own account of it.
 func (h *host) Emit(value []byte) {

@@ -50,9 +50,17 @@ func (h *tools) Call(ctx context.Context, server, tool string, args []byte, o en
 	return engine.CallValue{Value: args, Raw: []byte(`{"content":[]}`)}, nil
 }
 func (h *tools) Search(_ context.Context, q []byte) ([]byte, error) { return q, nil }
+func (h *tools) Fetch(context.Context, engine.FetchRequest) (*engine.FetchResponse, error) {
+	return nil, fault.New(fault.PermissionDenied, "net.allow names no host")
+}
+
 func (h *tools) Describe(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal("about " + path)
 }
+func (h *tools) Resource(_ context.Context, method string, params []byte) ([]byte, error) {
+	return json.Marshal(map[string]any{"method": method, "params": json.RawMessage(params)})
+}
+
 func (h *tools) Emit(v []byte)          { h.note("emit " + string(v)) }
 func (h *tools) Log(r engine.LogRecord) { h.note("log " + r.Message) }
 

@@ -124,6 +124,16 @@ func (f far) Describe(ctx context.Context, path string) ([]byte, error) {
 	return f.l.call(ctx, proto.MethodDescribe, proto.ProgramDescribe{Path: path})
 }
 
+// Fetch is not for programs beside their caller: the engines that are processes
+// have the fetch of their runtime.
+func (f far) Fetch(context.Context, engine.FetchRequest) (*engine.FetchResponse, error) {
+	return nil, fault.New(fault.EngineUnavailable, "only the embedded engine has a fetch of the daemon's")
+}
+
+func (f far) Resource(ctx context.Context, method string, params []byte) ([]byte, error) {
+	return f.l.call(ctx, proto.MethodMaterial, proto.ProgramMaterial{Method: method, Params: params})
+}
+
 func (f far) Emit(value []byte) {
 	_ = f.l.tell(proto.MethodProgramEmit, proto.ProgramEmit{Value: value}) // the outcome has it as well
 }

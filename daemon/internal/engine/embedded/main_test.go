@@ -96,6 +96,14 @@ func (h *host) Describe(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal(map[string]string{"path": path})
 }
 
+func (h *host) Fetch(context.Context, engine.FetchRequest) (*engine.FetchResponse, error) {
+	return nil, fault.New(fault.PermissionDenied, "net.allow names no host")
+}
+
+func (h *host) Resource(_ context.Context, method string, params []byte) ([]byte, error) {
+	return json.Marshal(map[string]any{"method": method, "params": json.RawMessage(params)})
+}
+
 func (h *host) Emit(v []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,6 +8,7 @@ const (
 	MethodExecAttach  = "exec/attach"
 	MethodToolCall    = "tool/call"
 	MethodDescribe    = "catalog/describe"
+	MethodMaterial    = "material/ask"
 	MethodProgramLog  = "program/log"
 	MethodProgramEmit = "program/emit"
 	MethodProgramRun  = "program/run"
@@ -122,6 +123,13 @@ type ProgramValue struct {
 // ProgramDescribe is the parameters of catalog/describe.
 type ProgramDescribe struct {
 	Path string `json:"path"`
+}
+
+// ProgramMaterial is what a program asks of the globals resources and prompts:
+// the parameters of material/ask, whose answer is what the program gets.
+type ProgramMaterial struct {
+	Method string          `json:"method"` // resources.list, resources.templates, resources.read, prompts.list or prompts.get
+	Params json.RawMessage `json:"params"` // a JSON object
 }
 
 // ProgramEmit is a value that an attached program emitted.

@@ -125,6 +125,14 @@ export interface ProgramDescribe {
   path: string
 }
 
+/** ProgramMaterial is what a program asks of the globals resources and prompts: the parameters of material/ask, whose answer is what the program gets. */
+export interface ProgramMaterial {
+  /** resources.list, resources.templates, resources.read, prompts.list or prompts.get */
+  method: string
+  /** a JSON object */
+  params: unknown
+}
+
 /** ProgramEmit is a value that an attached program emitted. */
 export interface ProgramEmit {
   /** any JSON */

@@ -35,7 +35,7 @@ var goTypes = func() map[string]reflect.Type {
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},
 		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},
-		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramEmit{}, ProgramStop{},
+		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
 	} {
 		t := reflect.TypeOf(v)
 		out[t.Name()] = t

@@ -174,6 +174,11 @@ func (h *host) Fetch(context.Context, engine.FetchRequest) (*engine.FetchRespons
 	return nil, fault.New(fault.PermissionDenied, "net.allow names no host").WithHint("the user adds the host to net.allow")
 }
 
+// Resource serves the globals resources and prompts.
+func (h *host) Resource(_ context.Context, method string, _ []byte) ([]byte, error) {
+	return nil, fault.New(fault.UsageError, "there is no method %q", clip(method, maxName))
+}
+
 // Emit passes a value on at once. The event is cut at the run's output limit;
 // the result has its own account of it.
 func (h *host) Emit(value []byte) {

@@ -52,6 +52,7 @@ func Serve(conn io.ReadWriteCloser, in *bufio.Reader, log *slog.Logger, start fu
 		proto.MethodToolCall:      d.call,
 		proto.MethodCatalogSearch: d.search,
 		proto.MethodDescribe:      d.describe,
+		proto.MethodMaterial:      d.resource,
 	}
 	d.link.notifications = map[string]func(json.RawMessage){proto.MethodProgramLog: d.log, proto.MethodProgramEmit: d.emit}
 	d.link.serve()
@@ -197,6 +198,19 @@ func (d *Daemon) describe(ctx context.Context, params json.RawMessage) (any, err
 		return nil, err
 	}
 	found, err := h.Describe(ctx, p.Path)
+	return json.RawMessage(found), err
+}
+
+func (d *Daemon) resource(ctx context.Context, params json.RawMessage) (any, error) {
+	var p proto.ProgramMaterial
+	h, err := d.running()
+	if err == nil {
+		err = decode(params, &p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Resource(ctx, p.Method, p.Params)
 	return json.RawMessage(found), err
 }
 

@@ -31,6 +31,10 @@ func (r *run) message(op int, a args) int32 {
 		if !r.calls.Describe(r.host, int64(a.number(0)), a.text(1)) {
 			panic(errMemory)
 		}
+	case guest.OpResource:
+		if !r.calls.Resource(r.host, int64(a.number(0)), a.text(1), []byte(guest.Valid(a.text(2)))) {
+			panic(errMemory)
+		}
 	case guest.OpLog:
 		r.keep.Log(a.text(0), a.text(1), a.text(2), a.text(3))
 	case guest.OpEmit:

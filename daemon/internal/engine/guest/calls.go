@@ -260,6 +260,16 @@ func (c *Calls) Describe(h engine.Host, id int64, path string) bool {
 	})
 }
 
+// Resource is a method of the globals resources and prompts. It has a place of a
+// tool's call: it goes to a server like one.
+func (c *Calls) Resource(h engine.Host, id int64, method string, params []byte) bool {
+	method = Clip(method, maxName)
+	return c.Add(id, method, true, len(params), func(ctx context.Context) (engine.CallValue, error) {
+		v, err := h.Resource(ctx, method, params)
+		return engine.CallValue{Value: v}, err
+	})
+}
+
 // Read is an answer as the prelude's settle takes it: a state, JSON, and the
 // whole result or nothing.
 func (a Answer) Read(depth int) (state int, text, raw []byte, err error) {

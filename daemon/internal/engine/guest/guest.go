@@ -38,7 +38,9 @@ const (
 	OpSearch
 	OpDescribe
 	OpNames
-	OpOwn
+	OpResource
+
+	OpOwn = 32 // leaves room for more that all engines have
 )
 
 // States of an answer, as the prelude's settle knows them.

@@ -5,7 +5,7 @@
 // A read is only pending while an answer is awaited, so that the event loop
 // empties when the program has nothing left to do.
 const IN = 3, OUT = 4; // descriptors; process.go has the same numbers
-const READY = 10, DRAINED = 11, REJECTED = 12, HANDLED = 13, UNFIT = 14; // beside the operations of core; messages.go has the same list
+const READY = 32, DRAINED = 33, REJECTED = 34, HANDLED = 35, UNFIT = 36; // beside the operations of core; messages.go has the same list
 
 const G = globalThis, deno = G.Deno, { stringify, parse } = JSON;
 const P = Promise, Str = String, Num = Number, now = Date.now, exit = process.exit.bind(process), on = process.on.bind(process);
@@ -66,8 +66,8 @@ const setup = first();
 const open = new Map(); // calls without an answer, by their names
 const host = (operation, ...parts) => {
   switch (operation) {
-    case 0: case 7: case 8: // CALL, SEARCH, DESCRIBE: each is answered
-      open.set(parts[0], operation === 0 ? [parts[1], parts[2]] : ['', operation === 7 ? 'search' : 'describe']);
+    case 0: case 7: case 8: case 10: // CALL, SEARCH, DESCRIBE, RESOURCE: each is answered
+      open.set(parts[0], operation === 0 ? [parts[1], parts[2]] : ['', operation === 7 ? 'search' : operation === 8 ? 'describe' : parts[1]]);
       send(operation, ...parts);
       listen();
       return;

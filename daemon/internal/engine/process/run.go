@@ -309,6 +309,8 @@ func (r *run) message(m message) error {
 		whole = r.calls.Search(r.host, int64(m.number(0)), []byte(m.text(1)))
 	case guest.OpDescribe:
 		whole = r.calls.Describe(r.host, int64(m.number(0)), m.text(1))
+	case guest.OpResource:
+		whole = r.calls.Resource(r.host, int64(m.number(0)), m.text(1), []byte(m.text(2)))
 	case guest.OpLog:
 		r.keep.Log(m.text(0), m.text(1), m.text(2), frames(m.text(3)))
 	case guest.OpEmit:

@@ -4,7 +4,7 @@
 ($ => {
   'use strict';
   const { host, hide, defineProperty, parse } = $;
-  const ZONE = 13, LOCALE = 'en-US', Str = String;
+  const ZONE = 35, LOCALE = 'en-US', Str = String;
   const put = (o, name, value) => defineProperty(o, name, { value, writable: true, configurable: true, enumerable: false });
   const locale = tags => {
     for (const tag of tags === undefined ? [] : Array.isArray(tags) ? tags : [tags]) {

@@ -2,7 +2,7 @@
 ($ => {
   'use strict';
   const { host, hide, apply, defineProperty, create } = $;
-  const ENCODE = 11, DECODE = 12;
+  const ENCODE = 33, DECODE = 34;
   const Bytes = Uint8Array, Str = String, isView = ArrayBuffer.isView;
   const tag = (c, name) => defineProperty(c.prototype, Symbol.toStringTag, { value: name, configurable: true });
 

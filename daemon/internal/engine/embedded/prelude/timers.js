@@ -39,7 +39,7 @@
   };
   defineProperty(Math, 'random', { writable: true, configurable: true, value: () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992 });
   const Bytes = Uint8Array;
-  const RANDOM = 10;
+  const RANDOM = 32;
   const crypto = {
     getRandomValues(into) {
       if (!Int(into) || into instanceof Float32Array || into instanceof Float64Array || into instanceof DataView) throw new TypeError('getRandomValues needs an array of integers');

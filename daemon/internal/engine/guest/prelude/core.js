@@ -21,7 +21,7 @@
   const everyString = Array.prototype.every, some = Array.prototype.some, push = Array.prototype.push, sliceArray = Array.prototype.slice;
 
   // The operations; realm.go has the same list.
-  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9;
+  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10;
 
   // A stack of the program's own making would name the functions of this file,
   // host among them.
@@ -200,6 +200,32 @@
   hide('call', (server, tool, args, options) => call(Str(server), Str(tool), args, options));
   hide('search', (query, options) => ask(SEARCH, json({ ...options, query: query === undefined ? '' : Str(query) })));
   hide('describe', path => ask(DESCRIBE, Str(path)));
+  // What servers offer besides tools. The parameters are named here, so that
+  // nothing else of an options object goes out.
+  const material = (method, params) => {
+    let text;
+    try {
+      text = json(params);
+    } catch (e) {
+      return refused('InvalidToolInput', 'the arguments of ' + method + ' cannot be written as JSON: ' + e.message);
+    }
+    return ask(RESOURCE, method, text);
+  };
+  const word = v => v === undefined || v === null ? undefined : Str(v);
+  const pick = o => o === undefined || o === null ? {} : typeof o === 'string' ? { server: o } : o;
+  const listing = method => options => {
+    const o = pick(options);
+    return material(method, { server: word(o.server), cursor: word(o.cursor), limit: o.limit });
+  };
+  hide('resources', freeze({
+    list: listing('resources.list'),
+    templates: listing('resources.templates'),
+    read: (uri, options) => material('resources.read', { uri: Str(uri), server: word(pick(options).server), raw: pick(options).raw === true }),
+  }));
+  hide('prompts', freeze({
+    list: listing('prompts.list'),
+    get: (name, args, options) => material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server) }),
+  }));
 
   const settle = (id, state, text, raw) => {
     const w = waiting[id];

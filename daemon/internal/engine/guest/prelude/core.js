@@ -189,7 +189,8 @@
       try {
         text = json(args);
       } catch (e) {
-        return refused('InvalidToolInput', 'the arguments cannot be written as JSON: ' + e.message, server, tool);
+        if (e === null) throw e; // there was no memory for an error
+        return refused('InvalidToolInput', 'the arguments cannot be written as JSON: ' + e?.message, server, tool);
       }
       if (text === undefined || text[0] !== '{') return refused('InvalidToolInput', 'the arguments of ' + server + '.' + tool + ' must be an object', server, tool);
     }
@@ -207,7 +208,8 @@
     try {
       text = json(params);
     } catch (e) {
-      return refused('InvalidToolInput', 'the arguments of ' + method + ' cannot be written as JSON: ' + e.message);
+      if (e === null) throw e;
+      return refused('InvalidToolInput', 'the arguments of ' + method + ' cannot be written as JSON: ' + e?.message);
     }
     return ask(RESOURCE, method, text);
   };
@@ -243,7 +245,8 @@
     try {
       v = value(text, state === 2);
     } catch (e) {
-      const error = w.error, message = 'the answer is not JSON: ' + e.message;
+      if (e === null) throw e;
+      const error = w.error, message = 'the answer is not JSON: ' + e?.message;
       error.kind = 'InvalidToolOutput';
       error.message = message;
       apply(weakSet, genuine, [error, faultText('InvalidToolOutput', message)]);
@@ -302,7 +305,8 @@
     try {
       text = typeof v === 'function' || typeof v === 'symbol' ? undefined : json(v);
     } catch (e) {
-      const error = new TypeError('the result cannot be written as JSON: ' + (e && e.message));
+      if (e === null) return host(FAIL, failure(e));
+      const error = new TypeError('the result cannot be written as JSON: ' + e?.message);
       error.stack = '';
       return host(FAIL, failure(error));
     }

@@ -9,6 +9,7 @@ const (
 	MethodToolCall    = "tool/call"
 	MethodDescribe    = "catalog/describe"
 	MethodMaterial    = "material/ask"
+	MethodScriptRun   = "script/run"
 	MethodProgramLog  = "program/log"
 	MethodProgramEmit = "program/emit"
 	MethodProgramRun  = "program/run"
@@ -26,6 +27,7 @@ type AttachedProgram struct {
 	Name       string          `json:"name"` // file name for messages
 	Args       []string        `json:"args"`
 	Input      json.RawMessage `json:"input,omitempty"` // absent: none
+	Stdin      *string         `json:"stdin,omitempty"` // what it reads as stdin; absent: nothing was piped
 	Namespaces []ProgramSpace  `json:"namespaces"`
 	Session    ProgramSession  `json:"session"`
 	Limits     ProgramLimits   `json:"limits"`
@@ -42,6 +44,7 @@ type ProgramScript struct {
 	Above    int           `json:"above"`    // lines of code before the mapped ones
 	Skip     int           `json:"skip"`     // lines of the mapped source before the author's first
 	Edits    []ProgramEdit `json:"edits"`
+	Sources  []string      `json:"sources,omitempty"` // files of the mappings, the program's own as ""; absent: only that
 }
 
 // ProgramEdit is a piece of one line of the code that was replaced after it was
@@ -130,6 +133,13 @@ type ProgramDescribe struct {
 type ProgramMaterial struct {
 	Method string          `json:"method"` // resources.list, resources.templates, resources.read, prompts.list or prompts.get
 	Params json.RawMessage `json:"params"` // a JSON object
+}
+
+// ProgramScriptRun is the parameters of script/run, answered with the value of
+// the saved script.
+type ProgramScriptRun struct {
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input,omitempty"` // absent: none
 }
 
 // ProgramEmit is a value that an attached program emitted.

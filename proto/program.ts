@@ -15,6 +15,8 @@ export interface AttachedProgram {
   args: string[]
   /** absent: none */
   input?: unknown
+  /** what it reads as stdin; absent: nothing was piped */
+  stdin?: string
   namespaces: ProgramSpace[]
   session: ProgramSession
   limits: ProgramLimits
@@ -37,6 +39,8 @@ export interface ProgramScript {
   /** lines of the mapped source before the author's first */
   skip: number
   edits: ProgramEdit[]
+  /** files of the mappings, the program's own as ""; absent: only that */
+  sources?: string[]
 }
 
 /** ProgramEdit is a piece of one line of the code that was replaced after it was mapped; all numbers from 0. */
@@ -131,6 +135,13 @@ export interface ProgramMaterial {
   method: string
   /** a JSON object */
   params: unknown
+}
+
+/** ProgramScriptRun is the parameters of script/run, answered with the value of the saved script. */
+export interface ProgramScriptRun {
+  name: string
+  /** absent: none */
+  input?: unknown
 }
 
 /** ProgramEmit is a value that an attached program emitted. */

@@ -28,14 +28,14 @@ var goTypes = func() map[string]reflect.Type {
 		RunStart{}, RunDone{}, RunCancel{}, CallStart{}, StatusGet{}, RulesChanged{}, ToolOutcome{}, Resolve{},
 		Resolved{}, Ask{}, AskReply{}, Question{}, Answer{}, AskShown{}, Withdraw{}, Notice{}, CancelRequest{},
 		Health{}, ExecRequest{}, CallRequest{}, Server{}, Instance{}, Tool{}, Session{}, Lease{}, Run{}, RunOptions{}, Approval{},
-		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, SessionStatus{}, Status{}, Bridge{},
+		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, Script{}, ScriptParam{}, ScriptSave{}, SessionStatus{}, Status{}, Bridge{},
 		Engine{}, Sandbox{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
 		TrustResult{}, Preset{}, Presets{}, PresetSwitch{}, PresetUse{}, PresetUsed{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
-		RunResult{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{},
+		RunResult{}, ScriptRun{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{},
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},
 		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},
-		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
+		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramScriptRun{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
 	} {
 		t := reflect.TypeOf(v)
 		out[t.Name()] = t

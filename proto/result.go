@@ -16,9 +16,21 @@ type RunResult struct {
 	Warnings  []Warning         `json:"warnings"`
 	Calls     []CallSummary     `json:"calls"`
 	Artifacts []Artifact        `json:"artifacts"`
+	Scripts   []ScriptRun       `json:"scripts,omitempty"` // saved scripts and hooks that ran within it
 	Error     *Error            `json:"error,omitempty"`
 	Truncated bool              `json:"truncated"`
 	Timing    Timing            `json:"timing"`
+}
+
+// ScriptRun is one saved script that a program ran with run(name, input), or one
+// hook: a part of its run, whose calls, logs and emits are the run's.
+type ScriptRun struct {
+	Name   string  `json:"name"`           // as run was given it, or "hook before"
+	Path   string  `json:"path,omitempty"` // those that ran it, outermost first: a > b; absent: the program itself
+	Engine string  `json:"engine"`
+	Status string  `json:"status"` // ok, failed, cancelled; in frames also running
+	Kind   string  `json:"kind,omitempty"`
+	MS     float64 `json:"ms"`
 }
 
 // Log is one record of log.* or console.*.
@@ -27,13 +39,15 @@ type Log struct {
 	Message  string          `json:"message"`
 	Attrs    json.RawMessage `json:"attrs,omitempty"` // a JSON object
 	Position *Position       `json:"position,omitempty"`
-	Time     string          `json:"time,omitempty"` // RFC 3339, UTC
+	Time     string          `json:"time,omitempty"`   // RFC 3339, UTC
+	Script   string          `json:"script,omitempty"` // the saved script or hook within the run that said it
 }
 
-// Position is a place in a program as written; both start at 1.
+// Position is a place in a program as written; line and column start at 1.
 type Position struct {
-	Line   int `json:"line"`
-	Column int `json:"column"`
+	File   string `json:"file,omitempty"` // that a saved script imported; absent: the program's own
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // Warning is something the caller should know that did not fail the run, such
@@ -49,6 +63,7 @@ type CallSummary struct {
 	Tool   string  `json:"tool"`
 	Status string  `json:"status"` // ok, error, denied, cancelled, unknown
 	MS     float64 `json:"ms"`
+	Script string  `json:"script,omitempty"` // the saved script or hook within the run that made it
 }
 
 // Artifact is a handle to bytes kept by the daemon.
@@ -108,10 +123,10 @@ type Problem struct {
 // Frame is one event of a run's stream, in order of Seq.
 type Frame struct {
 	Seq  int64           `json:"seq"`
-	Type string          `json:"type"` // start, log, emit, call, progress, ask, question, withdraw, artifact, result, error, end
+	Type string          `json:"type"` // start, log, emit, call, script, progress, ask, question, withdraw, artifact, result, error, end
 	Run  string          `json:"run"`
 	Call string          `json:"call,omitempty"` // on a bridge: the host's tool call that started the run
-	Data json.RawMessage `json:"data,omitempty"` // by type: Log, any JSON, CallEvent, Progress, Ask, Question, Withdraw, Artifact, RunResult, Error
+	Data json.RawMessage `json:"data,omitempty"` // by type: Log, any JSON, CallEvent, ScriptRun, Progress, Ask, Question, Withdraw, Artifact, RunResult, Error
 }
 
 // CallEvent is the data of a "call" frame: once when it starts, once when it ends.
@@ -122,6 +137,7 @@ type CallEvent struct {
 	Status string  `json:"status"` // running, then as CallSummary.Status
 	Input  string  `json:"input,omitempty"`
 	MS     float64 `json:"ms,omitempty"`
+	Script string  `json:"script,omitempty"` // as CallSummary.Script
 }
 
 // Progress is the data of a "progress" frame.

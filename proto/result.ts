@@ -20,9 +20,27 @@ export interface RunResult {
   warnings: Warning[]
   calls: CallSummary[]
   artifacts: Artifact[]
+  /** saved scripts and hooks that ran within it */
+  scripts?: ScriptRun[]
   error?: Error
   truncated: boolean
   timing: Timing
+}
+
+/**
+ * ScriptRun is one saved script that a program ran with run(name, input), or one hook: a part of its
+ * run, whose calls, logs and emits are the run's.
+ */
+export interface ScriptRun {
+  /** as run was given it, or "hook before" */
+  name: string
+  /** those that ran it, outermost first: a > b; absent: the program itself */
+  path?: string
+  engine: string
+  /** in frames also running */
+  status: "ok" | "failed" | "cancelled" | "running"
+  kind?: string
+  ms: number
 }
 
 /** Log is one record of log.* or console.*. */
@@ -34,10 +52,14 @@ export interface Log {
   position?: Position
   /** RFC 3339, UTC */
   time?: string
+  /** the saved script or hook within the run that said it */
+  script?: string
 }
 
-/** Position is a place in a program as written; both start at 1. */
+/** Position is a place in a program as written; line and column start at 1. */
 export interface Position {
+  /** that a saved script imported; absent: the program's own */
+  file?: string
   line: number
   column: number
 }
@@ -57,6 +79,8 @@ export interface CallSummary {
   tool: string
   status: "ok" | "error" | "denied" | "cancelled" | "unknown"
   ms: number
+  /** the saved script or hook within the run that made it */
+  script?: string
 }
 
 /** Artifact is a handle to bytes kept by the daemon. */
@@ -158,6 +182,7 @@ export interface Frame {
     | "log"
     | "emit"
     | "call"
+    | "script"
     | "progress"
     | "ask"
     | "question"
@@ -169,7 +194,7 @@ export interface Frame {
   run: string
   /** on a bridge: the host's tool call that started the run */
   call?: string
-  /** by type: Log, any JSON, CallEvent, Progress, Ask, Question, Withdraw, Artifact, RunResult, Error */
+  /** by type: Log, any JSON, CallEvent, ScriptRun, Progress, Ask, Question, Withdraw, Artifact, RunResult, Error */
   data?: unknown
 }
 
@@ -183,6 +208,8 @@ export interface CallEvent {
   status: string
   input?: string
   ms?: number
+  /** as CallSummary.Script */
+  script?: string
 }
 
 /** Progress is the data of a "progress" frame. */

@@ -105,6 +105,10 @@ type Host interface {
 	// Resource serves the globals resources and prompts. method is one of the
 	// Method constants; params and the answer are JSON objects.
 	Resource(ctx context.Context, method string, params []byte) ([]byte, error)
+	// RunScript serves the global run: it executes a saved script as a part of the
+	// run, and returns its value as JSON, nil when it has none. input is JSON, nil
+	// when none was given. What fails the script is the error.
+	RunScript(ctx context.Context, name string, input []byte) ([]byte, error)
 	// Fetch makes one HTTP request of a program that has fetch, see
 	// Program.Fetch. ToolFailure where the network failed, PermissionDenied
 	// where the request may not be made.

@@ -160,6 +160,11 @@ func (h *host) Search(ctx context.Context, query []byte) ([]byte, error) {
 	return proto.Marshal(h.r.m.o.Path.Search(ctx, h.request, q))
 }
 
+// RunScript serves run(name, input).
+func (h *host) RunScript(_ context.Context, name string, _ []byte) ([]byte, error) {
+	return nil, fault.New(fault.NotFound, "there is no saved script %q", clip(name, maxName))
+}
+
 // Describe serves describe(path).
 func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
 	d, err := h.r.m.o.Path.Describe(ctx, h.request, path)

@@ -54,6 +54,13 @@ func (h *tools) Fetch(context.Context, engine.FetchRequest) (*engine.FetchRespon
 	return nil, fault.New(fault.PermissionDenied, "net.allow names no host")
 }
 
+func (h *tools) RunScript(_ context.Context, name string, input []byte) ([]byte, error) {
+	if name == "missing" {
+		return nil, fault.New(fault.NotFound, "there is no saved script %q", name)
+	}
+	return input, nil
+}
+
 func (h *tools) Describe(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal("about " + path)
 }

@@ -134,6 +134,14 @@ func (f far) Resource(ctx context.Context, method string, params []byte) ([]byte
 	return f.l.call(ctx, proto.MethodMaterial, proto.ProgramMaterial{Method: method, Params: params})
 }
 
+func (f far) RunScript(ctx context.Context, name string, input []byte) ([]byte, error) {
+	value, err := f.l.call(ctx, proto.MethodScriptRun, proto.ProgramScriptRun{Name: name, Input: input})
+	if string(value) == "null" { // none, and null itself, which is what a program gets of either
+		return nil, err
+	}
+	return value, err
+}
+
 func (f far) Emit(value []byte) {
 	_ = f.l.tell(proto.MethodProgramEmit, proto.ProgramEmit{Value: value}) // the outcome has it as well
 }

@@ -53,6 +53,7 @@ func Serve(conn io.ReadWriteCloser, in *bufio.Reader, log *slog.Logger, start fu
 		proto.MethodCatalogSearch: d.search,
 		proto.MethodDescribe:      d.describe,
 		proto.MethodMaterial:      d.resource,
+		proto.MethodScriptRun:     d.runScript,
 	}
 	d.link.notifications = map[string]func(json.RawMessage){proto.MethodProgramLog: d.log, proto.MethodProgramEmit: d.emit}
 	d.link.serve()
@@ -212,6 +213,19 @@ func (d *Daemon) resource(ctx context.Context, params json.RawMessage) (any, err
 	}
 	found, err := h.Resource(ctx, p.Method, p.Params)
 	return json.RawMessage(found), err
+}
+
+func (d *Daemon) runScript(ctx context.Context, params json.RawMessage) (any, error) {
+	var p proto.ProgramScriptRun
+	h, err := d.running()
+	if err == nil {
+		err = decode(params, &p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	value, err := h.RunScript(ctx, p.Name, p.Input)
+	return json.RawMessage(value), err
 }
 
 func (d *Daemon) log(params json.RawMessage) {

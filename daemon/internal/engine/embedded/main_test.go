@@ -89,6 +89,13 @@ func (h *host) Search(_ context.Context, query []byte) ([]byte, error) {
 	return append(append([]byte(`{"items":[],"query":`), query...), '}'), nil
 }
 
+func (h *host) RunScript(_ context.Context, name string, input []byte) ([]byte, error) {
+	if name == "missing" {
+		return nil, fault.New(fault.NotFound, "there is no saved script %q", name)
+	}
+	return input, nil
+}
+
 func (h *host) Describe(_ context.Context, path string) ([]byte, error) {
 	if path == "nope" {
 		return nil, fault.New(fault.NotFound, "no tool %s", path)

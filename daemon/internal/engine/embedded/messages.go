@@ -35,6 +35,10 @@ func (r *run) message(op int, a args) int32 {
 		if !r.calls.Resource(r.host, int64(a.number(0)), a.text(1), []byte(guest.Valid(a.text(2)))) {
 			panic(errMemory)
 		}
+	case guest.OpRun:
+		if !r.calls.RunScript(r.host, r.program.Limits.Depth, int64(a.number(0)), a.text(1), optional(a, 2)) {
+			panic(errMemory)
+		}
 	case guest.OpLog:
 		r.keep.Log(a.text(0), a.text(1), a.text(2), a.text(3))
 	case guest.OpEmit:
@@ -71,6 +75,14 @@ func (r *run) message(op int, a args) int32 {
 		return r.realm.newString(zone(a.text(0), a.number(1)))
 	}
 	return r.realm.undefined()
+}
+
+// optional is JSON that may have been left out.
+func optional(a args, i int) []byte {
+	if !a.has(i) {
+		return nil
+	}
+	return []byte(guest.Valid(a.text(i)))
 }
 
 // callMessage is CALL: id, space, tool, arguments, raw, timeout.

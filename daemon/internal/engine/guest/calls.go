@@ -23,6 +23,7 @@ type Calls struct {
 	open     map[int64]openCall // every call without an answer
 	tools    lane
 	searches lane
+	scripts  lane
 	queued   int64 // bytes of both queues
 	floating bool  // the program has ended
 	late     []string
@@ -39,7 +40,7 @@ type Answer struct {
 
 // NewCalls returns the books of one run; the calls' context is ctx.
 func NewCalls(ctx context.Context, l engine.Limits) Calls {
-	return Calls{ctx: ctx, events: make(chan Answer), memory: l.Memory, tools: lane{places: l.Concurrency}, searches: lane{places: searchPlaces}}
+	return Calls{ctx: ctx, events: make(chan Answer), memory: l.Memory, tools: lane{places: l.Concurrency}, searches: lane{places: searchPlaces}, scripts: lane{places: scriptPlaces}}
 }
 
 // lane is a number of places, and the calls that wait for one.
@@ -52,6 +53,10 @@ type lane struct {
 // searchPlaces are those of searches and descriptions, which cost a program
 // nothing: they have their own, so that calls that hang hold up none of them.
 const searchPlaces = 64
+
+// scriptPlaces are those of saved scripts that a program runs: each is a program
+// with a memory of its own.
+const scriptPlaces = 4
 
 // maxName bounds a name of a server or tool, in bytes: no longer one is known,
 // and calls keep theirs.
@@ -108,15 +113,19 @@ const queueOverhead = 256
 // ids of open calls are the program's to keep apart: a second of the same id is
 // not made. False: what waits has outgrown the run's memory.
 func (c *Calls) Add(id int64, name string, tool bool, size int, do CallFunc) bool {
+	l := &c.searches
+	if tool {
+		l = &c.tools
+	}
+	return c.add(id, name, l, size, do)
+}
+
+func (c *Calls) add(id int64, name string, l *lane, size int, do CallFunc) bool {
 	if c.open == nil {
 		c.open = map[int64]openCall{}
 	}
 	if _, twice := c.open[id]; twice {
 		return true
-	}
-	l := &c.searches
-	if tool {
-		l = &c.tools
 	}
 	c.open[id] = openCall{name, l}
 	if c.floating && len(c.late) < maxLate {
@@ -266,6 +275,19 @@ func (c *Calls) Resource(h engine.Host, id int64, method string, params []byte) 
 	method = Clip(method, maxName)
 	return c.Add(id, method, true, len(params), func(ctx context.Context) (engine.CallValue, error) {
 		v, err := h.Resource(ctx, method, params)
+		return engine.CallValue{Value: v}, err
+	})
+}
+
+// RunScript is the global run. A script has a place of its own kind: it makes
+// calls, for which its own places must be free.
+func (c *Calls) RunScript(h engine.Host, depth int, id int64, name string, input []byte) bool {
+	name = Clip(name, maxName)
+	return c.add(id, "run("+name+")", &c.scripts, len(input), func(ctx context.Context) (engine.CallValue, error) {
+		if d, _ := Inspect(input); d > depth {
+			return engine.CallValue{}, fault.New(fault.InvalidToolInput, "the input of the script %s is nested deeper than %d levels", name, depth)
+		}
+		v, err := h.RunScript(ctx, name, input)
 		return engine.CallValue{Value: v}, err
 	})
 }

@@ -39,6 +39,7 @@ const (
 	OpDescribe
 	OpNames
 	OpResource
+	OpRun
 
 	OpOwn = 32 // leaves room for more that all engines have
 )

@@ -311,6 +311,14 @@ func (r *run) message(m message) error {
 		whole = r.calls.Describe(r.host, int64(m.number(0)), m.text(1))
 	case guest.OpResource:
 		whole = r.calls.Resource(r.host, int64(m.number(0)), m.text(1), []byte(m.text(2)))
+	case guest.OpRun:
+		var input []byte
+		if m.has(2) {
+			if input = []byte(m.text(2)); !json.Valid(input) {
+				return nil
+			}
+		}
+		whole = r.calls.RunScript(r.host, r.p.Limits.Depth, int64(m.number(0)), m.text(1), input)
 	case guest.OpLog:
 		r.keep.Log(m.text(0), m.text(1), m.text(2), frames(m.text(3)))
 	case guest.OpEmit:

@@ -57,6 +57,8 @@ var programs = []expect{
 	{name: "nothing returned", source: "String(await gh.void())", value: `"undefined"`},
 	{name: "search and describe", source: "[await search('x', { limit: 2 }), await describe('a.b')]", value: `[{"items":[],"query":{"limit":2,"query":"x"}},{"path":"a.b"}]`},
 	{name: "a failed describe", source: "try { await describe('nope') } catch (e) { e.kind }", value: `"NotFound"`},
+	{name: "a saved script", source: "[await run('echo', { a: 1 }), typeof await run('echo'), await run('missing').catch(e => [e.kind, e instanceof ToolError])]", value: `[{"a":1},"undefined",["NotFound",true]]`},
+	{name: "a saved script's input nested too deep", source: "let a = {}; for (let i = 0; i < 200; i++) a = { a };\ntry { await run('echo', a) } catch (e) { e.kind }", value: `"InvalidToolInput"`},
 	{name: "all at once", source: "(await Promise.all([1, 2, 3].map(n => gh.get({ n })))).map(r => r.n)", value: "[1,2,3]"},
 	{name: "partial failure", source: "(await Promise.allSettled([gh.get({}), gh.fail({})])).map(r => r.status)", value: `["fulfilled","rejected"]`},
 	{name: "a tool's failure is caught", source: "try { await gh.fail({}) } catch (e) {\n  if (!(e instanceof ToolError) || !(e instanceof Error)) throw e;\n  [e.kind, e.server, e.tool, e.message, e.hint, e.content, e.name, Object.keys(e).includes('kind')]\n}",

@@ -21,7 +21,7 @@
   const everyString = Array.prototype.every, some = Array.prototype.some, push = Array.prototype.push, sliceArray = Array.prototype.slice;
 
   // The operations; realm.go has the same list.
-  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10;
+  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10, RUN = 11;
 
   // A stack of the program's own making would name the functions of this file,
   // host among them.
@@ -228,6 +228,17 @@
     list: listing('prompts.list'),
     get: (name, args, options) => material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server) }),
   }));
+
+  // A saved script, by its name.
+  hide('run', (name, input) => {
+    let text;
+    try {
+      text = input === undefined ? undefined : json(input);
+    } catch (e) {
+      return refused('InvalidToolInput', 'the input of ' + Str(name) + ' cannot be written as JSON: ' + e.message);
+    }
+    return ask(RUN, Str(name), text);
+  });
 
   const settle = (id, state, text, raw) => {
     const w = waiting[id];

@@ -28,7 +28,7 @@ var rooms = [][]string{
 	{"pool"},
 	{"fakeserver", "upstream", "upstream/auth"},
 	{"history"},
-	{"config", "config/jsonc", "local", "proctree", "sandbox", "question", "fault"},
+	{"config", "config/jsonc", "local", "proctree", "sandbox", "outbound", "question", "fault"},
 	{"proto"},
 }
 

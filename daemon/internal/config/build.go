@@ -37,6 +37,7 @@ func (b *builder) build(dir, file string) (*View, error) {
 	items := trustItems(p.project, p.projHosts)
 	trusted := b.store.trust.covers(pr.top, items)
 	v := &View{Dir: dir, Workspace: pr.top, Servers: map[string]*Server{}, Untrusted: !trusted, Trusted: trusted && len(items) > 0, home: b.home, fallback: b.store.o.Environ}
+	v.places = kindPlaces{executable: b.store.o.Executable, hidden: b.store.hiddenPlaces()}
 
 	var maps []map[string]any
 	if p.user != nil {
@@ -101,7 +102,7 @@ func (b *builder) read(pr project, file string) (*parts, error) {
 	}
 	p.projectFile, clash = b.probes.projectFile(pr)
 	if p.projectFile != "" && p.projectFile != p.userFile {
-		p.project = b.may(source{file: p.projectFile, format: FormatTenon, project: true}, clash)
+		p.project = b.pinned(b.may(source{file: p.projectFile, format: FormatTenon, project: true}, clash))
 	}
 	if p.user != nil {
 		p.userImports = p.user.imports
@@ -290,7 +291,7 @@ func (b *builder) servers(v *View, p *parts, trusted bool) {
 
 func (b *builder) merge(v *View, l *layer, imported, trusted bool) {
 	for _, s := range l.servers {
-		if leadsBack(s, v.Daemon.ListenAddress, b.store.o.Socket) {
+		if s.Served == nil && leadsBack(s, v.Daemon.ListenAddress, b.store.o.Socket) {
 			note := Note{File: l.source.file, Line: s.Origin.Line, Server: s.Name, Message: "server " + s.Name + " leads back to tenon itself: skipped", Error: !imported}
 			b.notes = append(b.notes, note)
 			continue

@@ -47,6 +47,11 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 	if err := settlePlace(s, d, x, dir); err != nil {
 		return nil, err
 	}
+	if s.Served != nil {
+		if err := v.serve(s, d, x); err != nil {
+			return nil, err
+		}
+	}
 	d.ID = digest([]any{s.Kind, d.Command, d.Env, d.Cwd, d.URL, d.Headers})
 	if len(d.Command) > 0 {
 		if d.Command[0], err = LookPath(d.Command[0], d.BaseEnv["PATH"], s.Origin.Base); err != nil {
@@ -221,7 +226,11 @@ func settlePlace(s *Server, d *Definition, x *expander, dir string) error {
 
 // templateOf identifies a server as it is written.
 func templateOf(s *Server) string {
-	return digest([]any{s.Name, s.Kind, s.Command, s.Env, s.Cwd, s.URL, s.Headers})
+	parts := []any{s.Name, s.Kind, s.Command, s.Env, s.Cwd, s.URL, s.Headers}
+	if s.Served != nil {
+		parts = append(parts, s.Served)
+	}
+	return digest(parts)
 }
 
 // secretsOf lists the values to mask, longest first, so that a value within

@@ -77,7 +77,9 @@ func (l *layer) foreignServer(m member, src source, ours bool) (*Server, error) 
 		if known := s.setForeign(f.name, f.value, &kind); known {
 			continue
 		}
-		if key, ok := keyAt("servers.*." + f.name); ours && ok {
+		if key, ok := keyAt("servers.*." + f.name); ours && ok && f.name == "kind" {
+			return nil, &placed{at: f.at, message: fmt.Sprintf("server %s: kind is for entries of servers, not for those in another program's form", m.name)}
+		} else if ours && ok {
 			if err := checkValue(f.value, key, "servers."+m.name+"."+f.name); err != nil {
 				return nil, err
 			}

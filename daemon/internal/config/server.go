@@ -47,6 +47,9 @@ func ownServer(m member, src source) (*Server, error) {
 		}
 		s.set(field.name, field.value)
 	}
+	if err := s.readKind(m); err != nil {
+		return nil, err
+	}
 	if problem := s.settle(kind); problem != "" {
 		return nil, &placed{at: m.at, message: "server " + m.name + ": " + problem}
 	}
@@ -76,6 +79,8 @@ func (s *Server) set(name string, n *node) {
 		s.Headers = stringMap(n)
 	case "namespace":
 		s.Namespace = n.text
+	case "outputs":
+		s.Outputs = n.text
 	case "scope":
 		s.Scope = Scope(n.text)
 	case "inherit":

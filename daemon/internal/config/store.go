@@ -17,13 +17,17 @@ import (
 
 // Options say where a Store reads and writes.
 type Options struct {
-	UserFile string      // the user's file; empty: config.* in ConfigDir
-	StateDir string      // trust.json is kept here; required
-	Home     string      // empty: the process's home directory
-	Environ  Env         // the daemon's own environment, the fallback for placeholders; nil: the process's
-	Socket   string      // our own address, to recognise entries that lead back to us
-	Attached func() bool // whether a session is attached: looser permissions then wait for TrustConfig; nil: none is
-	Log      *slog.Logger
+	UserFile string // the user's file; empty: config.* in ConfigDir
+	StateDir string // trust.json is kept here; required
+	Home     string // empty: the process's home directory
+	Environ  Env    // the daemon's own environment, the fallback for placeholders; nil: the process's
+	Socket   string // our own address, to recognise entries that lead back to us
+	// Executable is this program's own binary, which servers of a kind are; empty:
+	// the process's. RuntimeDir is tenon's, which their processes may not reach.
+	Executable string
+	RuntimeDir string
+	Attached   func() bool // whether a session is attached: looser permissions then wait for TrustConfig; nil: none is
+	Log        *slog.Logger
 }
 
 // Store reads config files, once for each change, and hands out views.
@@ -84,6 +88,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.StateDir == "" {
 		return nil, fault.New(fault.ConfigError, "no state directory is given")
+	}
+	if o.Executable == "" {
+		o.Executable, _ = os.Executable() // without one only servers of a kind do not start, and say so
 	}
 	if o.UserFile != "" {
 		o.UserFile = resolveFile(o.UserFile)

@@ -57,10 +57,11 @@ func trustItems(project *layer, hosts []*layer) []TrustItem {
 			if !s.Enabled || s.Problem != "" {
 				continue
 			}
-			items = append(items, TrustItem{
-				Kind: "server", Name: s.Name, File: s.Origin.File, Shown: s.Shown(),
-				digest: digest([]any{"server", s.Origin.File, s.Name, s.Kind, s.Command, s.Env, s.Cwd, s.URL, s.Headers, reverts(s.Tools)}),
-			})
+			parts := []any{"server", s.Origin.File, s.Name, s.Kind, s.Command, s.Env, s.Cwd, s.URL, s.Headers, reverts(s.Tools)}
+			if s.Served != nil {
+				parts = append(parts, s.Served) // with the content of its files
+			}
+			items = append(items, TrustItem{Kind: "server", Name: s.Name, File: s.Origin.File, Shown: s.Shown(), digest: digest(parts)})
 		}
 	}
 	return items
@@ -81,11 +82,18 @@ func reverts(tools map[string]ToolOptions) map[string]string {
 // not show as it is (escape sequences, direction marks) is written out, so that
 // nobody trusts a command that hides a part of itself.
 func (s *Server) Shown() string {
-	if s.URL != "" {
+	switch {
+	case s.URL != "":
 		return visible(s.URL)
+	case s.Served != nil:
+		return s.Served.shown()
 	}
-	words := make([]string, len(s.Command))
-	for i, w := range s.Command {
+	return shownWords(s.Command)
+}
+
+func shownWords(command []string) string {
+	words := make([]string, len(command))
+	for i, w := range command {
 		w = visible(w)
 		if w == "" || strings.ContainsAny(w, " \t\n\"'\\;&|<>()*?#~`") {
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

@@ -52,13 +52,15 @@ type Server struct {
 	StartTimeout time.Duration
 	QueueTimeout time.Duration
 	EvictAfter   time.Duration
+	Outputs      string // off, warn, strict; empty: Script.Outputs
 	Pinned       []string
 	Tools        map[string]ToolOptions
 	Enabled      bool
 	Origin       Origin
-	Notes        []string // unknown keys of foreign shapes, and the like
-	Problem      string   // why it cannot be used at all; empty when fine
-	Untrusted    bool     // from a project file that is not trusted: shown, never started
+	Notes        []string  // unknown keys of foreign shapes, and the like
+	Problem      string    // why it cannot be used at all; empty when fine
+	Untrusted    bool      // from a project file that is not trusted: shown, never started
+	Served       *KindSpec // what tenon itself serves, for entries with kind; nil for all others
 }
 
 // ToolOptions override a server's settings for one tool.
@@ -100,6 +102,7 @@ type Script struct {
 	MaxToolCalls   int
 	Concurrency    int
 	Typecheck      string
+	Outputs        string // off, warn, strict: results that break the tool's output schema
 	MaxOutputBytes int64
 }
 
@@ -147,6 +150,7 @@ type View struct {
 
 	home     string // the user's, for ~ and for servers of user files
 	fallback Env    // the daemon's own environment
+	places   kindPlaces
 }
 
 // Env is a set of environment variables: those of a caller.

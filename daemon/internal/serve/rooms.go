@@ -87,7 +87,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	attached.Sweep(ctx, o.Paths.Runtime, log)
 	if d.config, err = config.Open(config.Options{
 		UserFile: o.UserFile, StateDir: o.Paths.State, Home: o.Paths.Home, Environ: config.EnvFrom(o.Environ), Socket: o.Paths.Socket,
-		Attached: d.attached, Log: log,
+		Attached: d.attached, Executable: o.Executable, RuntimeDir: o.Paths.Runtime, Log: log,
 	}); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"tenon/daemon/internal/engine/advice"
 	"tenon/daemon/internal/engine/guest"
 	"tenon/daemon/internal/fault"
 )
@@ -87,5 +88,9 @@ func (r *run) place(e *fault.Error, js *jsError) (*fault.Error, string) {
 
 // guest is the program, for what its failures become.
 func (r *run) guest() guest.Program {
-	return guest.Program{Name: r.program.Name, Script: r.script, Hint: hint}
+	p := advice.Program{
+		Source: r.program.Source, Confined: true, Fetch: r.program.Fetch, Input: len(r.program.Input) > 0,
+		Module: r.script.Module(), Namespaces: r.program.Namespaces,
+	}
+	return guest.Program{Name: r.program.Name, Script: r.script, Advise: p.Exception}
 }

@@ -53,8 +53,9 @@ func Stopped(ctx context.Context) *fault.Error {
 type Program struct {
 	Name   string // file name in messages
 	Script *script.Program
-	// Hint says what to do about an exception, where that is known; may be nil.
-	Hint func(*Failure) string
+	// Advise gives an exception's message in the words that all engines share,
+	// and what to do about it, where that is known; may be nil.
+	Advise func(name, message string, at *fault.Position) (words, hint string)
 }
 
 // Thrown is a failure as a fault, with its mapped stack: the host's own fault for
@@ -66,6 +67,7 @@ func (p Program) Thrown(f *Failure, unread bool) (*fault.Error, string) {
 	}
 	var e *fault.Error
 	var wire proto.Error
+	exception := false
 	switch {
 	case f.Fault != "" && json.Unmarshal([]byte(f.Fault), &wire) == nil:
 		e = fault.FromWire(&wire)
@@ -77,12 +79,13 @@ func (p Program) Thrown(f *Failure, unread bool) (*fault.Error, string) {
 		if unread && f.Name == "SyntaxError" {
 			kind = fault.ParseError
 		}
-		e = fault.New(kind, "%s: %s", f.Name, Clip(f.Message, 8000))
-		if p.Hint != nil {
-			e.Hint = p.Hint(f)
-		}
+		e, exception = fault.New(kind, "%s: %s", f.Name, Clip(f.Message, 8000)), true
 	}
 	stack := p.Stack(f.Stack, e)
+	if exception && p.Advise != nil {
+		words, hint := p.Advise(f.Name, Clip(f.Message, 8000), e.Position)
+		e.Message, e.Hint = f.Name+": "+words, hint
+	}
 	if f.Cause != "" {
 		if stack != "" {
 			stack += "\n"

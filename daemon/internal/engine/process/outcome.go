@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"tenon/daemon/internal/engine/advice"
 	"tenon/daemon/internal/engine/guest"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/proctree"
@@ -90,7 +91,7 @@ func (r *run) classify(err error) (*fault.Error, string) {
 		if r.failure.Name == "RangeError" && outOfMemory().MatchString(r.failure.Message) {
 			return guest.MemoryLimit(r.p.Limits), ""
 		}
-		return guest.Program{Name: r.p.Name, Script: r.script, Hint: hint}.Thrown(r.failure, r.unread)
+		return guest.Program{Name: r.p.Name, Script: r.script, Advise: r.advise}.Thrown(r.failure, r.unread)
 	case errors.As(err, &own):
 		copied := *own
 		return &copied, ""
@@ -148,15 +149,16 @@ func frames(stack string) string {
 	return strings.ReplaceAll(stack, "at async ", "at ")
 }
 
-// hint says what to do about an exception, where that is known.
-func hint(f *guest.Failure) string {
-	denied := strings.Contains(f.Message, "EACCES") || strings.Contains(f.Message, "EPERM") ||
-		strings.Contains(f.Message, "ermission denied") || f.Name == "NotCapable"
-	switch {
-	case denied:
-		return "the sandbox mode may not allow it: read-only and workspace-write open no socket and no file outside of the workspace; --sandbox chooses one, permissions.sandbox is the widest there is"
-	case f.Name == "RangeError" && strings.Contains(f.Message, "call stack size"):
-		return "a recursion does not end, or goes too deep"
+// advise is what can be done about an exception: what a sandbox refuses is known
+// here, the rest is the same for every engine.
+func (r *run) advise(name, message string, at *fault.Position) (words, hint string) {
+	words, hint = advice.Program{
+		Source: r.p.Source, Input: len(r.p.Input) > 0, Module: r.script.Module(), Namespaces: r.p.Namespaces,
+	}.Exception(name, message, at)
+	if denied().MatchString(message) || name == "NotCapable" {
+		hint = "the sandbox mode may not allow it: read-only and workspace-write open no socket and no file outside of the workspace; --sandbox chooses one, permissions.sandbox is the widest there is"
 	}
-	return ""
+	return words, hint
 }
+
+var denied = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`EACCES|EPERM|ermission denied`) })

@@ -68,6 +68,7 @@ func newInstance(p *Pool, t *template, d *config.Definition, gen uint64, spare b
 	i.life, i.stop = context.WithCancelCause(context.Background())
 	i.lists.init()
 	i.rec.changed = i.lists.announce
+	i.rec.noticed = func(n upstream.Notice) { p.notices.send(News{Instance: i, Notice: n}) }
 	return i
 }
 

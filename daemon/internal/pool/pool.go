@@ -58,6 +58,8 @@ type Pool struct {
 	starts *gate
 	events events
 
+	notices notices
+
 	mu        sync.Mutex
 	templates map[string]*template // guarded by mu
 	lastGen   uint64               // guarded by mu
@@ -278,5 +280,6 @@ func (p *Pool) Close(ctx context.Context) error {
 		err = fmt.Errorf("%d server instances are not gone yet: %w", len(p.Instances()), ctx.Err())
 	}
 	p.events.close()
+	p.notices.close()
 	return err
 }

@@ -1,6 +1,10 @@
 package pool
 
-import "sync"
+import (
+	"sync"
+
+	"tenon/daemon/internal/upstream"
+)
 
 const (
 	keptStderr = 40  // last lines
@@ -18,13 +22,16 @@ type Records struct {
 
 // recorder keeps bounded samples; it is the upstream.Observer of an instance.
 type recorder struct {
-	changed func() // tools/list_changed
+	changed func()                // tools/list_changed
+	noticed func(upstream.Notice) // other news
 
 	mu sync.Mutex
 	r  Records // guarded by mu
 }
 
 func (r *recorder) ToolsChanged() { r.changed() }
+
+func (r *recorder) Noticed(n upstream.Notice) { r.noticed(n) }
 
 func (r *recorder) Noise(sample string) {
 	r.mu.Lock()

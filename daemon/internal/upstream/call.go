@@ -26,7 +26,9 @@ type pending struct {
 	kick chan struct{} // one place: the clocks changed
 	// timer is the owner's, kept because making one costs more than setting it.
 	timer *time.Timer
-	tool  bool // a tools/call: a question may belong to it; set before others see p
+	tool  bool // work for somebody: a question may belong to it; set before others see p
+	owner string
+	log   func(Log)
 
 	// Others reach a pending request by its id, and it may have been freed and
 	// used again since: under the lock they compare the id first.
@@ -51,7 +53,10 @@ var pendings = sync.Pool{New: func() any {
 // tools/call.
 func newPending(id int64, call *Call) *pending {
 	p := pendings.Get().(*pending)
-	p.id, p.tool = id, call != nil
+	p.id, p.tool, p.owner, p.log = id, call != nil, "", nil
+	if call != nil {
+		p.owner, p.log = call.Owner, call.Log
+	}
 	p.mu.Lock()
 	p.live = id
 	if call != nil {
@@ -153,7 +158,11 @@ func (c *conn) round(ctx context.Context, call *Call, used time.Duration, more [
 	p := newPending(c.next.Add(1), call)
 	defer p.free()
 	buf := buffers.Get().(*[]byte)
-	*buf = frameCall((*buf)[:0], p.id, call.Tool, call.Arguments, c.requestMeta(), more)
+	if call.Method == "" {
+		*buf = frameCall((*buf)[:0], p.id, call.Tool, call.Arguments, c.requestMeta(), more)
+	} else {
+		*buf = frameRequest((*buf)[:0], p.id, call.Method, call.Arguments, c.requestMeta(), more)
+	}
 	err := c.send(p, *buf)
 	if cap(*buf) <= keepBuffer {
 		buffers.Put(buf)
@@ -162,10 +171,33 @@ func (c *conn) round(ctx context.Context, call *Call, used time.Duration, more [
 		return nil, at(err, call.Tool)
 	}
 	r := c.await(ctx, p, call, used)
+	if r.err != nil && call.Method != "" {
+		return nil, at(c.missing(r.err, call), call.Tool)
+	}
 	if r.err != nil {
 		return nil, at(r.err, call.Tool)
 	}
 	return r.result, nil
+}
+
+// missing gives what a server says of a request other than tools/call its kind:
+// it has no such method, or not what the request names.
+func (c *conn) missing(err error, call *Call) error {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	named := *fault.From(err)
+	switch {
+	case r.Code == codeMethodNotFound:
+		named.Message = "server " + c.spec.Name + " does not offer " + call.Method
+		named.Kind = fault.NotFound
+	case r.Code == codeNoResource:
+		named.Kind = fault.NotFound
+	case named.Kind == fault.UnknownTool:
+		named.Kind = fault.InvalidToolInput
+	}
+	return &named
 }
 
 // buffers hold requests while they are written; no wire keeps one.
@@ -288,4 +320,5 @@ func (c *conn) refused(raw []byte) error {
 const (
 	codeMethodNotFound = -32601
 	codeInvalidParams  = -32602
+	codeNoResource     = -32002
 )

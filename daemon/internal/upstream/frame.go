@@ -45,6 +45,27 @@ func frameCall(b []byte, id int64, tool string, args json.RawMessage, meta strin
 	return append(b, '}', '}', '\n')
 }
 
+// frameRequest is frameCall for another request, whose params are an object.
+func frameRequest(b []byte, id int64, method string, params json.RawMessage, meta string, more []byte) []byte {
+	b = slices.Grow(b, len(params)+len(method)+len(meta)+len(more)+140)
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"method":`...)
+	b = appendString(b, method)
+	b = append(b, `,"params":{"_meta":{"progressToken":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, meta...)
+	b = append(b, '}')
+	if inside := bytes.TrimSpace(params); len(inside) > 2 {
+		inside = bytes.TrimSpace(inside[1 : len(inside)-1])
+		if len(inside) > 0 {
+			b = appendOneLine(append(b, ','), inside)
+		}
+	}
+	b = append(b, more...)
+	return append(b, '}', '}', '\n')
+}
+
 // appendOneLine appends valid JSON without line breaks, which can stand only
 // between its tokens. No arguments are {}: some servers refuse null or nothing.
 func appendOneLine(b []byte, v json.RawMessage) []byte {

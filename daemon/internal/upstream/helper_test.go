@@ -36,12 +36,15 @@ type ear struct {
 	noise   []string
 	errs    []string
 	logs    []string
+	notices []Notice
 }
 
 func (e *ear) ToolsChanged()         { e.mu.Lock(); e.changes++; e.mu.Unlock() }
 func (e *ear) Noise(s string)        { e.mu.Lock(); e.noise = append(e.noise, s); e.mu.Unlock() }
 func (e *ear) Stderr(s string)       { e.mu.Lock(); e.errs = append(e.errs, s); e.mu.Unlock() }
 func (e *ear) ServerLog(l, s string) { e.mu.Lock(); e.logs = append(e.logs, l+": "+s); e.mu.Unlock() }
+
+func (e *ear) Noticed(n Notice) { e.mu.Lock(); e.notices = append(e.notices, n); e.mu.Unlock() }
 
 func (e *ear) changed() int { e.mu.Lock(); defer e.mu.Unlock(); return e.changes }
 func (e *ear) heard() ([]string, []string, []string) {

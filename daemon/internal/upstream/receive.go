@@ -66,7 +66,7 @@ func (c *conn) dispatch(b []byte, m *message, owned bool, tie int64) {
 	case m.request():
 		c.asked(m, tie)
 	case m.notice():
-		c.noticed(b, m)
+		c.noticed(b, m, tie)
 	case m.method == nil && c.empty(m.id):
 	default:
 		c.makeNoise(b)
@@ -109,7 +109,7 @@ func (c *conn) unusable(how string) error {
 	return fault.New(fault.InvalidToolOutput, "server %s answered %s", c.spec.Name, how).At(c.spec.Name, "")
 }
 
-func (c *conn) noticed(b []byte, m *message) {
+func (c *conn) noticed(b []byte, m *message, tie int64) {
 	switch m.name() {
 	case "notifications/progress":
 		var params struct {
@@ -143,6 +143,11 @@ func (c *conn) noticed(b []byte, m *message) {
 		if json.Unmarshal(m.params, &params) == nil {
 			c.visited(params.ID)
 		}
+	case NoticeLog:
+		c.notice(m, tie)
+		c.pass(b) // for the records of the instance
+	case NoticeResourceUpdated, NoticeResourcesChanged, NoticePromptsChanged:
+		c.notice(m, tie)
 	default:
 		c.pass(b)
 	}

@@ -34,6 +34,9 @@ type Observer interface {
 	Noise(sample string) // a line on stdout that is not MCP (rate-limited)
 	Stderr(line string)  // every line
 	ServerLog(level, msg string)
+	// Noticed hears of changed resources and prompts, and of log messages that
+	// no Call.Log hears.
+	Noticed(n Notice)
 }
 
 // Tool is one tool as listed, raw schemas kept byte for byte.
@@ -49,15 +52,24 @@ type Tool struct {
 	Unusable string `json:"unusable,omitempty"`
 }
 
-// Call is one tools/call.
+// Call is one tools/call, or another request that Method names.
 type Call struct {
-	Tool      string
+	Tool string
+	// Method is a request other than tools/call, whose params are Arguments; Tool
+	// is only its name in messages then. Empty: tools/call.
+	Method    string
 	Arguments json.RawMessage // always a JSON object; nil is sent as {}
 	Timeout   time.Duration   // re-armed by each progress notification; 0: none
 	Wall      time.Duration   // hard limit; 0: none
 	Progress  func(Progress)  // may be nil; called in order, must not block; may run in the goroutine of Call
 	Questions Questions       // who answers elicitation and sampling for this call; nil: declined
 	Patience  time.Duration   // how long a page that somebody was sent to may take; 0: not waited for
+	// Owner is whom the server works for: what it logs while calls of several
+	// owners are in flight is nobody's. Log hears what it logs meanwhile; nil: the
+	// Observer does. It must not block, and may be called once more when Call is
+	// returning.
+	Owner string
+	Log   func(Log)
 }
 
 // Progress is one notifications/progress.

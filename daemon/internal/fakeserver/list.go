@@ -17,6 +17,9 @@ func (t *tool) schema() string {
 func (s *server) listed() []string {
 	var all []string
 	for i := range honest {
+		if honest[i].name == "update" && !s.o.material {
+			continue
+		}
 		all = append(all, honest[i].schema())
 	}
 	plain := func(name string) {
@@ -63,7 +66,13 @@ func (s *server) listTools(params json.RawMessage) []byte {
 	if s.tools != nil {
 		return s.tools
 	}
-	all := s.listed()
+	cut, next := s.pageOf(params, s.listed())
+	return []byte(`{"tools":[` + strings.Join(cut, ",") + `]` + next + `}`)
+}
+
+// pageOf is the page of a list that the params of a request ask for, and the
+// member that leads to the next one.
+func (s *server) pageOf(params json.RawMessage, all []string) (cut []string, next string) {
 	var page struct {
 		Cursor string `json:"cursor"`
 	}
@@ -73,7 +82,6 @@ func (s *server) listTools(params json.RawMessage) []byte {
 	if size <= 0 {
 		size = len(all)
 	}
-	next := ""
 	start := min(from, len(all))
 	end := min(start+size, len(all))
 	switch {
@@ -87,5 +95,5 @@ func (s *server) listTools(params json.RawMessage) []byte {
 	if next != "" {
 		next = `,"nextCursor":"` + next + `"`
 	}
-	return []byte(`{"tools":[` + strings.Join(all[start:end], ",") + `]` + next + `}`)
+	return all[start:end], next
 }

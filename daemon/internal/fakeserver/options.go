@@ -16,7 +16,7 @@ const usage = `usage: tenon fake-server [flags]
 One scripted MCP server that misbehaves as told. Without flags it is honest:
 stdio, one JSON message a line, protocol 2025-06-18.
 
-WHEN is start, initialize, initialized, list or call; "call:2" means the second
+WHEN is start, initialize, initialized, list, call or read; "call:2" means the second
 time only, without a number every time. BYTES may use \n, \r, \t and \\.
 
   --name NAME               server name (fake)
@@ -25,10 +25,12 @@ time only, without a number every time. BYTES may use \n, \r, \t and \\.
   --instructions TEXT       instructions answered to initialize
   --tools FILE              answer tools/list with FILE: an array of tools or a result
   --more N                  add N generated tools, t1 to tN
-  --pages N                 N tools on a page of tools/list
+  --material                offer resources, prompts and completions as well
+  --resources N             N resources more, demo://r/1 to demo://r/N
+  --pages N                 N entries on a page of a list
   --cursor repeat|endless   a cursor that never ends: the same again, or a new one each time
   --ignore LIST             eof, term, cancel, roots (comma separated, repeatable)
-  --delay WHEN MS           wait before answering initialize, list or call
+  --delay WHEN MS           wait before answering initialize, list, call or read
   --exit WHEN CODE          exit with CODE instead of answering (start: at once)
   --say WHEN BYTES          write BYTES raw to stdout
   --stderr N                write N bytes of lines to stderr at start
@@ -66,6 +68,8 @@ type options struct {
 	instructions string
 	toolsFile    string
 	more         int
+	material     bool
+	resources    int
 	pages        int
 	cursor       string
 	ignore       map[string]bool
@@ -92,7 +96,7 @@ type options struct {
 
 var unescape = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\\`, `\`)
 
-var moments = []string{"start", "initialize", "initialized", "list", "call"}
+var moments = []string{"start", "initialize", "initialized", "list", "call", "read"}
 
 func parseTimes(s string) (times, error) {
 	when, number, counted := strings.Cut(s, ":")
@@ -146,6 +150,10 @@ func (o *options) set(name string, p *words) error {
 		o.toolsFile = p.next()
 	case "--more":
 		o.more = p.number()
+	case "--material":
+		o.material = true
+	case "--resources":
+		o.resources = p.number()
 	case "--pages":
 		o.pages = p.number()
 	case "--cursor":

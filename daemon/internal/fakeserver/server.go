@@ -31,6 +31,8 @@ type server struct {
 	value  json.RawMessage
 	loaded int  // how often the tool load was called
 	sent   bool // somebody was sent to the page of the tool visit
+
+	material material
 }
 
 func newServer(o *options) (*server, error) {
@@ -217,7 +219,9 @@ func (s *server) request(p *peer, out writer, m *envelope) {
 		}
 		answer(out, m.ID, []byte(`{}`))
 	default:
-		refuse(out, m.ID, -32601, "method not found: "+m.Method)
+		if !s.materialRequest(p, out, m) {
+			refuse(out, m.ID, -32601, "method not found: "+m.Method)
+		}
 	}
 }
 
@@ -225,7 +229,7 @@ func (s *server) initialize(out writer, m *envelope) {
 	s.arrive("initialize", out)
 	result := map[string]any{
 		"protocolVersion": s.o.version,
-		"capabilities":    map[string]any{"tools": map[string]any{"listChanged": true}, "logging": map[string]any{}},
+		"capabilities":    s.capabilities(),
 		"serverInfo":      map[string]any{"name": s.o.name, "version": "1.0.0"},
 	}
 	if s.o.instructions != "" {

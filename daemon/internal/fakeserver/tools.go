@@ -43,6 +43,8 @@ type arguments struct {
 	Params  json.RawMessage `json:"params"`
 	Schema  json.RawMessage `json:"schema"`
 	URL     string          `json:"url"`
+	Add     bool            `json:"add"`
+	Level   string          `json:"level"`
 }
 
 type tool struct {
@@ -100,7 +102,8 @@ var honest = []tool{
 			fmt.Fprintln(c.s.stderr, c.args.Text)
 			return textResult("ok")
 		}},
-	{"log", "sends a log notification with text", `"text":` + text, `"text"`, false, logNotice},
+	{"log", "sends a log notification with text, of level (warning)", `"text":` + text + `,"level":` + text, `"text"`, false, logNotice},
+	{"update", "tells that the resource text changed, n times; with add that the lists of resources and prompts did", `"text":` + text + `,"n":` + number + `,"add":{"type":"boolean"}`, "", false, update},
 	{"exit", "ends the process with code, without an answer", `"code":` + number, "", false,
 		func(_ context.Context, c *call) []byte { c.s.die(c.args.Code); return nil }},
 }
@@ -312,8 +315,15 @@ func load(_ context.Context, c *call) []byte {
 
 func logNotice(_ context.Context, c *call) []byte {
 	data, _ := json.Marshal(c.args.Text)
+	level := c.args.Level
+	if level == "" {
+		level = "warning"
+	}
+	if !c.s.logged(level) {
+		return textResult("not logged")
+	}
 	c.p.out.message(fmt.Appendf(nil,
-		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","data":%s}}`, data))
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":%q,"data":%s}}`, level, data))
 	return textResult("ok")
 }
 

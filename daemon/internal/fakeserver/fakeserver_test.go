@@ -53,7 +53,7 @@ func TestHonestServerAnswersInOrder(t *testing.T) {
 }
 
 func TestEveryToolIsListedWithAValidSchema(t *testing.T) {
-	got := talk(t, []string{"--more", "2"}, request("1", "tools/list", `{}`))
+	got := talk(t, []string{"--more", "2", "--material"}, request("1", "tools/list", `{}`))
 	var m struct {
 		Result struct {
 			Tools []struct {
@@ -71,7 +71,7 @@ func TestEveryToolIsListedWithAValidSchema(t *testing.T) {
 }
 
 func TestPagesAndEndlessCursors(t *testing.T) {
-	got := talk(t, []string{"--more", "120", "--pages", "50"},
+	got := talk(t, []string{"--more", "120", "--pages", "50", "--material"},
 		request("1", "tools/list", `{}`), request("2", "tools/list", `{"cursor":"50"}`),
 		request("3", "tools/list", `{"cursor":"100"}`))
 	if n := strings.Count(strings.Join(got, ""), `"inputSchema"`); n != 120+len(honest) {

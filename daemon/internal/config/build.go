@@ -55,14 +55,14 @@ func (b *builder) build(dir, file string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Script, v.Daemon, v.NetAllow = s.script(), s.daemon(), s.Net.Allow
+	v.Script, v.Daemon = s.script(), s.daemon()
 	if v.Daemon.ListenToken, err = b.expandToken(v.Daemon.ListenToken); err != nil {
 		b.notes = append(b.notes, Note{File: p.userFile, Message: "listen.token: " + err.Error(), Error: true})
 	} else if err := v.Daemon.Listens(); err != nil {
 		b.notes = append(b.notes, Note{File: p.userFile, Message: err.Error() + "; the next daemon would not start", Error: true})
 	}
 	v.Permissions = b.permissions(p, file, trusted)
-	v.Permissions.AskTimeout = s.Permissions.AskTimeout
+	v.Permissions.AskTimeout, v.Permissions.Net.MaxResponse = s.Permissions.AskTimeout, int64(s.Net.MaxResponse)
 	b.servers(v, p, trusted)
 	if !trusted {
 		b.notes = append(b.notes, Note{File: firstFile(p), Message: "the project's configuration is not trusted: nothing of it is started; see its commands with tenon ls, then run tenon trust"})
@@ -254,9 +254,9 @@ func (b *builder) permissions(p *parts, file string, trusted bool) Permissions {
 	default:
 		b.held = true
 		b.notes = append(b.notes, Note{File: userFile, Message: "permissions became looser while sessions are attached: the stricter ones stay until tenon trust --config", Error: true})
-		presets := now.Presets // names alone allow nothing
+		net, presets := s.accepted.Net.within(now.Net), now.Presets // names of presets alone allow nothing
 		now = s.accepted.tightened(now)
-		now.Presets = presets
+		now.Net, now.Presets = net, presets
 	}
 	if file != "" && file != userFile {
 		now = now.tightened(permissionsOf(p.user))
@@ -345,7 +345,7 @@ func Defaults() *View {
 		panic("config: " + err.Error())
 	}
 	v.Script, v.Daemon = s.script(), s.daemon()
-	v.Permissions.AskTimeout = s.Permissions.AskTimeout
+	v.Permissions.AskTimeout, v.Permissions.Net.MaxResponse = s.Permissions.AskTimeout, int64(s.Net.MaxResponse)
 	v.Hash = hashOf(v)
 	return v
 }

@@ -78,6 +78,12 @@ func checkScalar(n *node, key *Key, shown string) error {
 			if err := checkListed(item, key, shown); err != nil {
 				return err
 			}
+			if key.Check == nil {
+				continue
+			}
+			if err := key.Check(item.text); err != nil {
+				return badAt(item, "%s: %s", shown, err)
+			}
 		}
 	case TypeMap:
 		if n.kind != objectNode {

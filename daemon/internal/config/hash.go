@@ -39,6 +39,5 @@ func hashOf(v *View) string {
 		Permissions    Permissions
 		Script         Script
 		Daemon         Daemon
-		NetAllow       []string
-	}{v.Dir, v.Workspace, v.Trusted, servers, perms, v.Script, v.Daemon, v.NetAllow})
+	}{v.Dir, v.Workspace, v.Trusted, servers, perms, v.Script, v.Daemon})
 }

@@ -119,7 +119,30 @@ func permissionsOf(l *layer) Permissions {
 	if v := n.get("approval"); v != nil {
 		p.Approval = v.text
 	}
+	if net := l.doc.get("net"); net != nil && !l.source.project {
+		if allow := net.get("allow"); allow != nil {
+			p.Net.Allow, _ = allow.strings() // the file has been checked
+		}
+		private := net.get("private")
+		p.Net.Private = private != nil && private.text == "true"
+	}
 	return p
+}
+
+// loosens reports whether next could lead anywhere that n does not.
+func (n Net) loosens(next Net) bool {
+	return next.Private && !n.Private || slices.ContainsFunc(next.Allow, func(host string) bool { return !slices.Contains(n.Allow, host) })
+}
+
+// within is the part of next that n allows as well.
+func (n Net) within(next Net) Net {
+	out := Net{Private: n.Private && next.Private}
+	for _, host := range next.Allow {
+		if slices.Contains(n.Allow, host) {
+			out.Allow = append(out.Allow, host)
+		}
+	}
+	return out
 }
 
 // complete fills empty dials from the default preset.
@@ -170,7 +193,8 @@ func sameRule(a, b Rule) bool {
 // loosens reports whether next could allow anything that p does not. It errs
 // on the side of yes: a new ask counts, since it can be longer than a deny.
 func (p Permissions) loosens(next Permissions) bool {
-	if stricter(sandboxes, p.Sandbox, next.Sandbox) != next.Sandbox || stricter(approvals, p.Approval, next.Approval) != next.Approval {
+	if stricter(sandboxes, p.Sandbox, next.Sandbox) != next.Sandbox || stricter(approvals, p.Approval, next.Approval) != next.Approval ||
+		p.Net.loosens(next.Net) {
 		return true
 	}
 	strictness := map[string]int{"allow": 0, "ask": 1, "deny": 2}

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"tenon/daemon/internal/outbound"
+)
 
 // KeyType is the form of a key's value.
 type KeyType string
@@ -52,6 +56,9 @@ type Key struct {
 	Doc     string   // one sentence
 	Reload  Reload
 	Place   Place
+	// Check says what is wrong with a text, or with each of a list of strings; nil:
+	// nothing can be. The error quotes it.
+	Check func(text string) error
 }
 
 var reference = []Key{
@@ -133,8 +140,10 @@ var reference = []Key{
 	{Path: "script.typecheck", Type: TypeString, Default: "off", Values: []string{"off", "warn", "strict"}, Doc: "Type check before a run.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "script.outputs", Type: TypeString, Default: "warn", Values: []string{"off", "warn", "strict"}, Doc: "What a result comes to that is not what the tool's output schema says: nothing, a warning beside it, or InvalidToolOutput in its place.", Reload: AtNextCall, Place: Everywhere},
 	{Path: "script.maxOutputBytes", Type: TypeSize, Default: "64KiB", Doc: "Value, stdout and logs as returned; the whole output is kept in history.", Reload: AtNextRun, Place: Everywhere},
-	{Path: "net", Type: TypeSection, Doc: "Network of programs in the embedded engine.", Reload: AtNextRun, Place: UserOnly},
-	{Path: "net.allow", Type: TypeStrings, Doc: "Hosts that fetch may reach; none: there is no fetch.", Reload: AtNextRun, Place: UserOnly},
+	{Path: "net", Type: TypeSection, Doc: "[Network](network.md) of programs in the embedded engine.", Reload: AtNextRun, Place: UserOnly},
+	{Path: "net.allow", Type: TypeStrings, Doc: "Hosts that fetch may reach, such as api.example.com, *.example.com, http://localhost:3000, 10.0.0.0/8; none: there is no fetch.", Reload: AtNextRun, Place: UserOnly, Check: checkHost},
+	{Path: "net.private", Type: TypeBool, Default: "false", Doc: "Names written in full in net.allow may lead to addresses of private networks and of this machine.", Reload: AtNextRun, Place: UserOnly},
+	{Path: "net.maxResponse", Type: TypeSize, Default: "10MiB", Doc: "Longest body that fetch takes, unpacked.", Reload: AtNextRun, Place: UserOnly},
 	{Path: "daemon", Type: TypeSection, Doc: "The daemon itself.", Reload: InPlace, Place: UserOnly},
 	{Path: "daemon.idleExit", Type: TypeDuration, Default: "10m", Doc: "The daemon ends after this long with nothing to do; 0: never.", Reload: InPlace, Place: UserOnly},
 	{Path: "daemon.maxStarting", Type: TypeCount, Default: "4", Doc: "Servers being started at once.", Reload: AtStart, Place: UserOnly},
@@ -155,6 +164,12 @@ func Reference() []Key {
 	out := make([]Key, len(reference))
 	copy(out, reference)
 	return out
+}
+
+// checkHost refuses what is no entry of net.allow.
+func checkHost(text string) error {
+	_, err := outbound.ParsePattern(text)
+	return err
 }
 
 // keyAt returns the key of a dotted path in which * stands for any name.

@@ -34,7 +34,7 @@ type settings struct {
 		Approval   string
 		AskTimeout time.Duration
 	}
-	Net    struct{ Allow []string }
+	Net    struct{ MaxResponse size } // the rest of it goes with the permissions
 	Daemon struct {
 		IdleExit    time.Duration
 		MaxStarting int

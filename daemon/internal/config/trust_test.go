@@ -160,8 +160,8 @@ func TestProjectsMayOnlyTighten(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("rules: %v", got)
 	}
-	if v.Daemon.IdleExit != 10*time.Minute || len(v.NetAllow) != 0 || v.Daemon.ListenAddress != "" {
-		t.Errorf("daemon-wide settings of a project were taken: %+v %v", v.Daemon, v.NetAllow)
+	if v.Daemon.IdleExit != 10*time.Minute || len(v.Permissions.Net.Allow) != 0 || v.Daemon.ListenAddress != "" {
+		t.Errorf("daemon-wide settings of a project were taken: %+v %v", v.Daemon, v.Permissions.Net)
 	}
 	for _, what := range []string{"daemon is ignored", "net is ignored", "listen is ignored", "askTimeout is ignored", "rule fs_read is ignored"} {
 		if !hasNote(v, what) {

@@ -77,6 +77,14 @@ type Permissions struct {
 	AskTimeout time.Duration
 	Presets    []Preset // the user's own, besides the built-in ones
 	Rules      []Rule
+	Net        Net
+}
+
+// Net is where fetch in programs may go.
+type Net struct {
+	Allow       []string // as outbound.ParseAllow reads them; none: there is no fetch
+	Private     bool     // names in full may lead to private addresses
+	MaxResponse int64    // bytes
 }
 
 // Rule is one permission rule of tenon's own config: the longest pattern wins
@@ -139,7 +147,6 @@ type View struct {
 	Permissions Permissions
 	Script      Script
 	Daemon      Daemon
-	NetAllow    []string
 	Notes       []Note
 	Untrusted   bool // something of the project waits for trust
 	Held        bool // looser permissions of the user's file wait for TrustConfig

@@ -37,7 +37,8 @@ type Request struct {
 	Session *session.Session
 	View    *config.View
 	Cwd     string // empty: the caller's directory, else the session's
-	Run     string // empty: a lone call
+	Run     string // empty: nothing is recorded under one
+	Lone    bool   // made by itself and not by a program: hints have the form of its surface
 	CallID  int64  // number within the run
 	Server  string // as configured, or its namespace
 	Tool    string // the tool's own name, or its identifier
@@ -47,6 +48,7 @@ type Request struct {
 	Bridge  session.Bridge // that started the run; nil for shells
 
 	OnWarn     func(proto.Warning)           // may be nil: warnings of a call that failed; those of others are in Result
+	OnArtifact func(proto.Artifact)          // may be nil: artifacts of a call that failed; those of others are in Result
 	OnProgress func(upstream.Progress)       // may be nil; must not block
 	OnWait     func(kind string, begin bool) // may be nil; for the clocks
 	OnAsk      func(proto.Ask)               // may be nil: a question is pending
@@ -62,6 +64,7 @@ type Result struct {
 	Value        json.RawMessage // unwrapped; never nil
 	Raw          json.RawMessage // the CallToolResult as the server sent it
 	Artifacts    []proto.Artifact
+	Lifted       []Lifted // of Artifacts, those whose bytes Raw still holds
 	Warnings     []proto.Warning
 	Times        Times
 }
@@ -160,6 +163,11 @@ func (p *Path) Call(ctx context.Context, req Request) (*Result, error) {
 				req.OnWarn(w)
 			}
 		}
+		if req.OnArtifact != nil {
+			for _, a := range c.artifacts {
+				req.OnArtifact(a)
+			}
+		}
 		c.finish(failure)
 		return nil, failure
 	}
@@ -177,11 +185,13 @@ type call struct {
 	times Times
 
 	target
-	granted  *grant // what a human approved
-	decided  string // hash of the newest view that the verdict rests on
-	warnings []proto.Warning
-	intent   history.Intent
-	intentID uint64
+	granted   *grant // what a human approved
+	decided   string // hash of the newest view that the verdict rests on
+	warnings  []proto.Warning
+	artifacts []proto.Artifact
+	lifted    []Lifted
+	intent    history.Intent
+	intentID  uint64
 }
 
 func (c *call) do(ctx context.Context) (*Result, error) {

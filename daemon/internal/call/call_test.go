@@ -47,12 +47,23 @@ func TestUnknownNamesComeWithTheNearest(t *testing.T) {
 	if err == nil || err.Kind != fault.UnknownTool || !strings.Contains(err.Hint, "tools.fake.echo") {
 		t.Errorf("tool: %+v", err)
 	}
-	for surface, program := range map[string]bool{"cli": false, "bridge": true} {
-		for tool, near := range map[string]string{"ecko": "tools.fake.echo", "zzzzzzzzzz": ""} {
-			r.caller.Surface = surface
-			_, err := r.call(tool, `{}`)
-			if !strings.Contains(err.Hint, near) || strings.Contains(err.Hint, "search(") != program || !program && !strings.Contains(err.Hint, "tenon ls fake") {
-				t.Errorf("%s from %s: hint %q", tool, surface, err.Hint)
+	for _, c := range []struct {
+		surface string
+		lone    bool
+		near    string
+		find    string
+	}{
+		{"cli", false, "tools.fake.echo", `search("`}, {"bridge", false, "tools.fake.echo", `search("`},
+		{"cli", true, `"echo"`, "tenon ls fake"}, {"bridge", true, `"echo"`, "tenon_search"}, {"mcp", true, `"echo"`, "tenon_search"},
+	} {
+		for tool, near := range map[string]string{"ecko": c.near, "zzzzzzzzzz": ""} {
+			r.caller.Surface = c.surface
+			req := r.request(tool, `{}`)
+			req.Lone = c.lone
+			_, failed := r.path.Call(context.Background(), req)
+			err := fault.From(failed)
+			if !strings.Contains(err.Hint, near) || !strings.Contains(err.Hint, c.find) {
+				t.Errorf("%s from %+v: hint %q", tool, c, err.Hint)
 			}
 		}
 	}

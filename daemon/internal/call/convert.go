@@ -1,14 +1,11 @@
 package call
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"tenon/daemon/internal/fault"
-	"tenon/proto"
 )
 
 // parts are the members of a CallToolResult that decide its value.
@@ -49,38 +46,86 @@ func (c *call) convert(raw json.RawMessage) (*Result, error) {
 		return nil, fault.New(fault.InvalidToolOutput, "%s/%s answered with something that is no tool result", c.server.Name, c.toolName).
 			At(c.server.Name, c.toolName).WithHint("the call was made; the server does not follow the protocol")
 	}
-	r := &Result{Server: c.server.Name, Tool: c.tool.Name, Raw: raw}
-	if bytes.Contains(p.content, []byte(`"data"`)) || bytes.Contains(p.content, []byte(`"blob"`)) {
-		p.content = c.lift(r, p.content)
+	if holdsBytes(p.content) {
+		p.content = c.lift(p.content)
 	}
 	if p.failed {
-		return nil, c.failure(p.content)
+		return nil, c.failure(p)
 	}
+	r := &Result{Server: c.server.Name, Tool: c.tool.Name, Raw: raw}
 	switch {
 	case p.structured != nil:
 		r.Value = p.structured
-		c.checkOutput(p.structured)
 	case p.content != nil:
-		r.Value = unwrap(p.content, len(c.tool.OutputSchema) == 0)
+		r.Value = unwrap(p.content, !c.tool.DeclaresOutput())
 	case p.legacy != nil:
 		r.Value = p.legacy
 	default:
 		r.Value = json.RawMessage("null")
 	}
-	r.Warnings = c.warnings
+	if err := c.checkOutput(p); err != nil {
+		return nil, err
+	}
+	r.Artifacts, r.Lifted, r.Warnings = c.artifacts, c.lifted, c.warnings
 	return r, nil
 }
 
-// checkOutput warns of structured content that is not what the tool promised.
-func (c *call) checkOutput(value []byte) {
-	bad, note := c.tool.CheckOutput(value)
+// checkOutput holds a result against what the tool promised. By the setting
+// outputs, what is not so is a warning, a failure, or nobody's business.
+func (c *call) checkOutput(p parts) error {
+	mode := c.server.Outputs
+	if mode == "" {
+		mode = c.req.View.Script.Outputs
+	}
+	if mode == "off" || !c.tool.DeclaresOutput() {
+		return nil
+	}
+	if p.structured == nil {
+		return c.breach(mode, p, "", "the tool has an output schema, and its result has no structuredContent")
+	}
+	bad, note := c.tool.CheckOutput(p.structured)
 	if note != "" {
 		c.warn("SchemaUnusable", fmt.Sprintf("%s/%s: %s", c.server.Name, c.toolName, note))
 	}
-	if bad != nil {
-		c.warn(string(fault.InvalidToolOutput), fmt.Sprintf("%s/%s: result%s: %s", c.server.Name, c.toolName, bad.Pointer, bad.Message))
+	if len(bad) == 0 {
+		return nil
 	}
+	for i := range bad {
+		bad[i].Advice = "" // it is for who gives arguments
+	}
+	return c.breach(mode, p, bad[0].Pointer, wordsOf(bad, "result"))
 }
+
+// maxBreach bounds the structured content that a strict failure carries.
+const maxBreach = 64 << 10
+
+// breach is one difference between a result and its schema. The call was made,
+// so a failure carries what came.
+func (c *call) breach(mode string, p parts, pointer, words string) error {
+	if mode != "strict" {
+		c.warn(string(fault.InvalidToolOutput), fmt.Sprintf("%s/%s: %s", c.server.Name, c.toolName, words))
+		return nil
+	}
+	e := fault.New(fault.InvalidToolOutput, "%s/%s: %s", c.server.Name, c.toolName, words).At(c.server.Name, c.toolName).
+		WithHint("the call was made, and .content and .data hold what came; servers.%s.outputs: \"warn\" accepts it with a warning", c.server.Name)
+	e.Pointer, e.Content = pointer, listOr(p.content)
+	if len(p.structured) <= maxBreach {
+		e.Data = p.structured
+	}
+	return e
+}
+
+// listOr is a content array, or an empty one.
+func listOr(content []byte) []byte {
+	if content == nil {
+		return []byte("[]")
+	}
+	return content
+}
+
+// maxParsed is the nesting to which JSON in a text is parsed, in levels: what a
+// program takes at most by default. A deeper one stays the text it came as.
+const maxParsed = 100
 
 // unwrap gives the text of a content array that holds one text block and
 // nothing else, or the array.
@@ -102,8 +147,8 @@ func unwrap(content []byte, parse bool) json.RawMessage {
 	if json.Unmarshal(quoted, &s) != nil {
 		return quoted
 	}
-	inner := strings.TrimSpace(s)
-	if inner != "" && (inner[0] == '{' || inner[0] == '[') && json.Valid([]byte(inner)) {
+	inner := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
+	if inner != "" && (inner[0] == '{' || inner[0] == '[') && json.Valid([]byte(inner)) && depth([]byte(inner)) <= maxParsed {
 		return json.RawMessage(inner)
 	}
 	return quoted
@@ -129,29 +174,33 @@ func textOf(block []byte) (quoted []byte) {
 	return quoted
 }
 
-// mayHoldJSON is a cheap look at the first character of a quoted text.
+// mayHoldJSON is a cheap look at the first character of a quoted text, which
+// may be written as an escape, or be a byte order mark.
 func mayHoldJSON(quoted []byte) bool {
 	i := blank(quoted, 1)
-	return i < len(quoted) && (quoted[i] == '{' || quoted[i] == '[' || quoted[i] == '\\')
+	return i < len(quoted) && (quoted[i] == '{' || quoted[i] == '[' || quoted[i] == '\\' || quoted[i] >= 0x80)
 }
 
 // failure is a result that says isError.
-func (c *call) failure(content []byte) error {
+func (c *call) failure(p parts) error {
 	var words []string
-	elements(content, func(e []byte) {
+	elements(p.content, func(e []byte) {
 		var s string
 		if quoted := textOf(e); quoted != nil && json.Unmarshal(quoted, &s) == nil && s != "" {
 			words = append(words, s)
 		}
 	})
 	message := clip(strings.Join(words, "\n"), maxFailure)
+	if message == "" && p.structured != nil {
+		message = clip(string(p.structured), maxFailure)
+	}
 	if message == "" {
 		message = "the tool reports a failure and says nothing about it"
 	}
 	e := fault.New(fault.ToolFailure, "%s", message).At(c.server.Name, c.toolName).
 		WithHint("the tool itself failed; its answer is in .content")
-	if e.Content = content; content == nil {
-		e.Content = []byte("[]")
+	if e.Content = listOr(p.content); len(p.structured) <= maxBreach {
+		e.Data = p.structured
 	}
 	return e
 }
@@ -159,92 +208,3 @@ func (c *call) failure(content []byte) error {
 // maxFailure bounds the message of a failed tool; its whole answer is in
 // Content.
 const maxFailure = 2000
-
-// placeholder stands where bytes stood.
-type placeholder struct {
-	Type     string       `json:"type"`
-	MimeType string       `json:"mimeType,omitempty"`
-	Bytes    int          `json:"bytes"`
-	Artifact string       `json:"artifact"` // empty: the bytes could not be kept
-	Resource *placeholder `json:"resource,omitempty"`
-	URI      string       `json:"uri,omitempty"`
-}
-
-// block is a content block as far as bytes are concerned.
-type block struct {
-	Type     string  `json:"type"`
-	MimeType string  `json:"mimeType"`
-	Data     *string `json:"data"`
-	Resource *struct {
-		URI      string  `json:"uri"`
-		MimeType string  `json:"mimeType"`
-		Blob     *string `json:"blob"`
-	} `json:"resource"`
-}
-
-// lift replaces bytes in a content array by handles of artifacts. All else is
-// copied as it is.
-func (c *call) lift(r *Result, content []byte) []byte {
-	out := make([]byte, 0, min(len(content), 64<<10))
-	out = append(out, '[')
-	elements(content, func(e []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		if small := c.handle(r, e); small != nil {
-			e = small
-		}
-		out = append(out, e...)
-	})
-	return append(out, ']')
-}
-
-// handle is the placeholder of one block, or nil when it holds no bytes.
-func (c *call) handle(r *Result, element []byte) []byte {
-	var b block
-	if json.Unmarshal(element, &b) != nil {
-		return nil
-	}
-	var hold placeholder
-	switch {
-	case (b.Type == "image" || b.Type == "audio") && b.Data != nil:
-		hold = c.store(r, b.Type, b.MimeType, "", *b.Data)
-	case b.Type == "resource" && b.Resource != nil && b.Resource.Blob != nil:
-		inner := c.store(r, "blob", b.Resource.MimeType, b.Resource.URI, *b.Resource.Blob)
-		hold = placeholder{Type: "resource", Bytes: inner.Bytes, MimeType: inner.MimeType, Artifact: inner.Artifact, URI: inner.URI}
-	default:
-		return nil
-	}
-	small, err := json.Marshal(hold)
-	if err != nil { // strings and numbers always marshal
-		return nil
-	}
-	return small
-}
-
-func (c *call) store(r *Result, kind, mimeType, uri, encoded string) placeholder {
-	data, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		data, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.NewReplacer("\n", "", "\r", "", "-", "+", "_", "/").Replace(encoded), "="))
-	}
-	if err != nil {
-		c.warn(string(fault.InvalidToolOutput), fmt.Sprintf("%s/%s: the bytes of its %s are not valid base64", c.server.Name, c.toolName, kind))
-		data = []byte(encoded)
-	}
-	hold := placeholder{Type: kind, MimeType: mimeType, Bytes: len(data), URI: uri}
-	if c.p.o.History == nil {
-		return hold
-	}
-	name := uri
-	if name == "" {
-		name = c.server.Name + "_" + c.toolName
-	}
-	a, err := c.p.o.History.Put(c.req.Run, name, mimeType, data)
-	if err != nil {
-		c.warn("ArtifactNotKept", fmt.Sprintf("%s/%s: its %s of %d bytes could not be kept", c.server.Name, c.toolName, kind, len(data)))
-		return hold
-	}
-	hold.Artifact = a.ID
-	r.Artifacts = append(r.Artifacts, proto.Artifact{ID: a.ID, Name: a.Name, MimeType: a.MimeType, Bytes: a.Bytes})
-	return hold
-}

@@ -51,6 +51,14 @@ func TestResultsAreUnwrapped(t *testing.T) {
 		"broken JSON stays text":  {`{"content":[{"type":"text","text":"{oops"}]}`, `"{oops"`},
 		"starts with Error:":      {`{"content":[{"type":"text","text":"Error: none"}]}`, `"Error: none"`},
 		"two blocks":              {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`},
+		"object behind a mark":    {`{"content":[{"type":"text","text":"\ufeff {\"a\":1}"}]}`, `{"a":1}`},
+		"one value after another": {`{"content":[{"type":"text","text":"{\"a\":1}\n{\"a\":2}"}]}`, `"{\"a\":1}\n{\"a\":2}"`},
+		"null stays text":         {`{"content":[{"type":"text","text":"null"}]}`, `"null"`},
+		"twice the same name":     {`{"content":[{"type":"text","text":"{\"a\":1,\"a\":2}"}]}`, `{"a":1,"a":2}`},
+		"odd numbers and texts":   {`{"structuredContent":{"a":-0,"b":1e400,"c":1.10,"d":"\ud800\u0000"}}`, `{"a":-0,"b":1e400,"c":1.10,"d":"\ud800\u0000"}`},
+		"too deep to be parsed":   {`{"content":[{"type":"text","text":"` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `"}]}`, `"` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `"`},
+		"wrapped by an SDK":       {`{"structuredContent":{"result":[1,2]},"content":[{"type":"text","text":"1"},{"type":"text","text":"2"}]}`, `{"result":[1,2]}`},
+		"a kind of the future":    {`{"content":[{"type":"hologram","depth":3,"data":"short"}]}`, `[{"type":"hologram","depth":3,"data":"short"}]`},
 		"no blocks":               {`{"content":[]}`, `[]`},
 		"link":                    {`{"content":[{"type":"resource_link","uri":"x:y"}]}`, `[{"type":"resource_link","uri":"x:y"}]`},
 		"embedded text":           {`{"content":[{"type":"resource","resource":{"uri":"x:y","text":"t"}}]}`, `[{"type":"resource","resource":{"uri":"x:y","text":"t"}}]`},
@@ -148,6 +156,31 @@ func TestImagesBecomeArtifacts(t *testing.T) {
 	}
 	if !strings.Contains(string(res.Raw), encoded[:64]) {
 		t.Error("raw keeps what the server sent")
+	}
+}
+
+func TestWhatStandsBesideBytesIsKept(t *testing.T) {
+	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("film"), 1000))
+	for name, c := range map[string]struct{ block, want string }{
+		"annotations":         {`{"type":"image","data":"AAEC","mimeType":"image/gif","annotations":{"audience":["user"]},"_meta":{"k":1}}`, `{"type":"image","mimeType":"image/gif","annotations":{"audience":["user"]},"_meta":{"k":1},"bytes":3,"artifact":"ID"}`},
+		"audio":               {`{"type":"audio","mimeType":"audio/wav","data":"AAEC"}`, `{"type":"audio","mimeType":"audio/wav","bytes":3,"artifact":"ID"}`},
+		"no media type":       {`{"type":"image","data":"R0lGODlhAQABAAAAACw="}`, `{"type":"image","mimeType":"image/gif","bytes":14,"artifact":"ID"}`},
+		"resource":            {`{"type":"resource","_meta":{"a":1},"resource":{"uri":"x:y","mimeType":"a/b","blob":"AAEC","_meta":{"b":2}},"annotations":{"priority":1}}`, `{"type":"resource","_meta":{"a":1},"annotations":{"priority":1},"uri":"x:y","mimeType":"a/b","bytes":3,"artifact":"ID"}`},
+		"unknown kind":        {`{"type":"video","data":"` + long + `","mimeType":"video/mp4","seconds":3}`, `{"type":"video","mimeType":"video/mp4","seconds":3,"bytes":4000,"artifact":"ID"}`},
+		"escaped name":        {`{"type":"image","d\u0061ta":"AAEC","mimeType":"a/b"}`, `{"type":"image","mimeType":"a/b","bytes":3,"artifact":"ID"}`},
+		"a handle of its own": {`{"type":"image","artifact":"x","bytes":"y","data":"AAEC","mimeType":"a/b"}`, `{"type":"image","mimeType":"a/b","bytes":3,"artifact":"ID"}`},
+	} {
+		r := newRig(t)
+		r.answers(`{"content":[` + c.block + `,{"type":"text","text":"t","annotations":{"priority":0.5}}]}`)
+		res := r.mustCall("read-file", `{}`)
+		if len(res.Artifacts) != 1 {
+			t.Errorf("%s: %s, artifacts %+v", name, res.Value, res.Artifacts)
+			continue
+		}
+		want := "[" + strings.Replace(c.want, "ID", res.Artifacts[0].ID, 1) + `,{"type":"text","text":"t","annotations":{"priority":0.5}}]`
+		if string(res.Value) != want {
+			t.Errorf("%s: %s, want %s", name, res.Value, want)
+		}
 	}
 }
 

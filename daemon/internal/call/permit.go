@@ -3,10 +3,7 @@ package call
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 
-	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/consent"
 	"tenon/daemon/internal/fault"
@@ -23,32 +20,6 @@ type grant struct {
 	definition  string
 	fingerprint string // empty: the tool was not listed yet
 	always      bool   // still to be remembered, once the tool is known
-}
-
-// validate checks the arguments against the tool's schema.
-func (c *call) validate() error {
-	if c.tool == nil {
-		return nil // after the lease the list is there, and this comes again
-	}
-	bad, note := c.tool.CheckInput(c.args)
-	if note != "" {
-		c.warn("SchemaUnusable", fmt.Sprintf("%s/%s: %s", c.server.Name, c.toolName, note))
-	}
-	if bad == nil {
-		return nil
-	}
-	at := bad.Pointer
-	if at == "" {
-		at = "arguments"
-	}
-	e := fault.New(fault.InvalidToolInput, "%s/%s: %s: %s", c.server.Name, c.toolName, at, bad.Message).At(c.server.Name, c.toolName)
-	e.Pointer = bad.Pointer
-	namespace := c.p.namespaces.of(c.req.View).names[c.server.Name]
-	hint := "call it as " + catalog.Signature(namespace, c.tool)
-	if about := c.tool.Property(bad.Pointer); about != "" {
-		hint += "; " + strings.TrimPrefix(bad.Pointer, "/") + ": " + clip(about, 200)
-	}
-	return e.WithHint("%s", hint)
 }
 
 // permit decides, and asks where the verdict says so.
@@ -273,7 +244,7 @@ func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, 
 		}
 		if now == nil {
 			names := c.p.namespaces.of(c.req.View)
-			return false, unknownTool(c.req.Caller, names.names[c.server.Name], c.server.Name, c.req.Tool, list)
+			return false, unknownTool(c.req, names.names[c.server.Name], c.server.Name, c.req.Tool, list)
 		}
 	}
 	if c.tool == nil || c.tool.Fingerprint != now.Fingerprint {

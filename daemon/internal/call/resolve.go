@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/lease"
-	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/policy"
 )
 
@@ -56,7 +56,7 @@ func (c *call) resolve(ctx context.Context) error {
 	list := c.p.o.Catalog.For(c.def.ID, bound)
 	c.tool = find(list, req.Tool)
 	if c.tool == nil && list != nil && list.Fresh && bound == "" {
-		return unknownTool(req.Caller, names.names[c.server.Name], c.server.Name, req.Tool, list)
+		return unknownTool(req, names.names[c.server.Name], c.server.Name, req.Tool, list)
 	}
 	if c.tool != nil {
 		c.toolName = c.tool.Name
@@ -332,9 +332,9 @@ func unknownServer(v *config.View, name string) error {
 	return e.WithHint("tenon ls shows the servers of this directory")
 }
 
-// unknownTool suggests what was meant. On the command line there is no search()
-// to ask, so the list is named there.
-func unknownTool(caller *peer.Caller, namespace, server, name string, list *catalog.List) error {
+// unknownTool suggests what was meant, as its caller writes names: a program by
+// their paths, whoever makes one call by the server's own.
+func unknownTool(req *Request, namespace, server, name string, list *catalog.List) error {
 	var known []string
 	for _, t := range list.Tools {
 		known = append(known, t.Ident)
@@ -342,16 +342,19 @@ func unknownTool(caller *peer.Caller, namespace, server, name string, list *cata
 	e := fault.New(fault.UnknownTool, "server %s has no tool named %q", server, name).At(server, name)
 	near := catalog.Nearest(name, known, 3)
 	for i, ident := range near {
-		near[i] = catalog.Path(namespace, ident)
+		if near[i] = catalog.Path(namespace, ident); req.Lone {
+			near[i] = strconv.Quote(list.Ident(ident).Name)
+		}
 	}
-	shell := caller != nil && caller.Surface == "cli"
+	find := fmt.Sprintf("search(%q) finds tools by words", name)
 	switch {
-	case shell && len(near) > 0:
-		return e.WithHint("did you mean %s? tenon ls %s lists the tools", strings.Join(near, ", "), server)
-	case shell:
-		return e.WithHint("tenon ls %s lists the tools", server)
-	case len(near) > 0:
-		return e.WithHint("did you mean %s? search(%q) finds tools by words", strings.Join(near, ", "), name)
+	case req.shell():
+		find = "tenon ls " + server + " lists the tools"
+	case req.Lone:
+		find = "tenon_search finds tools by words"
 	}
-	return e.WithHint("search(%q) finds tools by words; tenon ls %s lists them", name, server)
+	if len(near) > 0 {
+		return e.WithHint("did you mean %s? %s", strings.Join(near, ", "), find)
+	}
+	return e.WithHint("%s", find)
 }

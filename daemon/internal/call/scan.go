@@ -110,3 +110,20 @@ func elements(b []byte, f func(element []byte)) bool {
 	}
 	return true
 }
+
+// depth is how deep arrays and objects of a JSON text stand in each other.
+func depth(b []byte) (deepest int) {
+	level := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			i = text(b, i) - 1
+		case '{', '[':
+			level++
+			deepest = max(deepest, level)
+		case '}', ']':
+			level--
+		}
+	}
+	return deepest
+}

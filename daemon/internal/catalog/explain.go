@@ -21,8 +21,11 @@ const maxExplain = 500 * time.Millisecond
 // maxWords bounds how many alternatives one message tells about.
 const maxWords = 3
 
+// maxMistakes bounds how many mistakes of one value are told.
+const maxMistakes = 5
+
 // check holds a value against the schema. The error says why it was not.
-func (c *checker) check(raw []byte) (bad *Violation, err error) {
+func (c *checker) check(raw []byte) (bad []Violation, err error) {
 	if !c.affordable(raw) {
 		return nil, errors.New("checking this value would take too many steps")
 	}
@@ -30,7 +33,7 @@ func (c *checker) check(raw []byte) (bad *Violation, err error) {
 	if err := json.Unmarshal(raw, &v); errors.As(err, new(*json.UnmarshalTypeError)) {
 		return nil, errors.New("a number is too large")
 	} else if err != nil {
-		return &Violation{Message: "is not valid JSON"}, nil
+		return []Violation{{Message: "is not valid JSON"}}, nil
 	}
 	defer func() {
 		if r := recover(); r != nil { // an odd schema must never fail a call
@@ -39,8 +42,7 @@ func (c *checker) check(raw []byte) (bad *Violation, err error) {
 	}()
 	if err := c.whole.Validate(v); err != nil {
 		e := &explainer{checker: c, known: map[string]*jsonschema.Resolved{}, until: time.Now().Add(maxExplain)}
-		found := e.explain(err, v)
-		return &found, nil
+		return e.mistakes(0, v, err), nil
 	}
 	return nil, nil
 }
@@ -94,7 +96,7 @@ func (e *explainer) explain(err error, v any) Violation {
 	if strings.HasPrefix(leaf, "anyOf:") || strings.HasPrefix(leaf, "oneOf: did not") {
 		return e.alternatives(schema, leaf[:5], v)
 	}
-	return Violation{Message: clip(complaint(leaf, schema.schema, v))}
+	return Violation{Message: clip(complaint(leaf, schema.schema, v)), Advice: advice(leaf, schema.schema, v)}
 }
 
 // culprit is the first part that is refused, and why. When it is none of the
@@ -219,9 +221,9 @@ func complaint(leaf string, s *jsonschema.Schema, v any) string {
 		if s.Type != "" {
 			want = []string{s.Type}
 		}
-		return "got " + typeOf(v) + ", want " + strings.Join(want, " or ")
+		return "got " + received(v) + ", want " + strings.Join(want, " or ")
 	case "enum":
-		return "value must be one of " + asJSON(s.Enum)
+		return "got " + received(v) + ", value must be one of " + asJSON(s.Enum)
 	case "required":
 		return strings.TrimSpace(rest)
 	case "not":
@@ -236,7 +238,7 @@ func complaint(leaf string, s *jsonschema.Schema, v any) string {
 	case "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern":
 		var limits map[string]json.RawMessage
 		_ = json.Unmarshal([]byte(asJSON(s)), &limits)
-		return keyword + ": want " + string(limits[keyword])
+		return keyword + ": got " + received(v) + ", want " + string(limits[keyword])
 	}
 	if object, ok := v.(map[string]any); ok && strings.HasPrefix(leaf, "unexpected additional properties") {
 		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(key string) bool { return !additional(s, key) })

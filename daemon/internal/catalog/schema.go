@@ -20,22 +20,32 @@ type lazySchema struct {
 type Violation struct {
 	Pointer string // JSON pointer (RFC 6901); empty: the value itself
 	Message string // one line
+	Advice  string // what to write instead, where that can be told; or empty
 }
 
 // CheckInput checks a call's arguments (a JSON object) against the tool's input
-// schema. Note is a warning when the schema could not be used, so that nothing
-// was checked. The check needs no network and no file, and always ends.
-func (t *Tool) CheckInput(args []byte) (bad *Violation, note string) {
+// schema: nothing is converted, and what would have to be is told. Of many
+// mistakes the first few are told. Note is a warning when the schema could not
+// be used, so that nothing was checked. The check needs no network and no file,
+// and always ends.
+func (t *Tool) CheckInput(args []byte) (bad []Violation, note string) {
 	return check(&t.input, t.InputSchema, args, "input")
 }
 
 // CheckOutput is CheckInput for a result's structured content; a tool without
 // an output schema accepts everything.
-func (t *Tool) CheckOutput(value []byte) (bad *Violation, note string) {
+func (t *Tool) CheckOutput(value []byte) (bad []Violation, note string) {
 	return check(&t.output, t.OutputSchema, value, "output")
 }
 
-func check(l *lazySchema, raw, value []byte, which string) (*Violation, string) {
+// DeclaresOutput reports whether the tool has an output schema, which a result
+// without structured content then breaks.
+func (t *Tool) DeclaresOutput() bool {
+	raw := bytes.TrimSpace(t.OutputSchema)
+	return len(raw) > 0 && string(raw) != "null"
+}
+
+func check(l *lazySchema, raw, value []byte, which string) ([]Violation, string) {
 	if absent(raw) {
 		return nil, ""
 	}

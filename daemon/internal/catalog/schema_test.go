@@ -23,38 +23,38 @@ func compiled(t testing.TB, text string) *checker {
 func TestViolationsNameThePlace(t *testing.T) {
 	tree := `{"type":"object","properties":{"v":{"type":"number"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["v"]}`
 	for _, c := range []struct{ schema, value, want string }{
-		{`{"type":["object","null"]}`, `1`, ": got number, want object or null"},
+		{`{"type":["object","null"]}`, `1`, ": got 1, want object or null"},
 		{`{"required":["a","b"]}`, `{}`, `: missing properties: ["a" "b"]`},
-		{`{"properties":{"a":{"properties":{"b/c":{"type":"string"}}}}}`, `{"a":{"b/c":1}}`, "/a/b~1c: got number, want string"},
-		{`{"properties":{"a: validating /x":{"type":"string"}}}`, `{"a: validating /x":5}`, "/a: validating ~1x: got number, want string"},
+		{`{"properties":{"a":{"properties":{"b/c":{"type":"string"}}}}}`, `{"a":{"b/c":1}}`, "/a/b~1c: got 1, want string"},
+		{`{"properties":{"a: validating /x":{"type":"string"}}}`, `{"a: validating /x":5}`, "/a: validating ~1x: got 5, want string"},
 		{`{"properties":{"a":{"type":"string"}}}`, `{"a":[": validating /properties/b: required: c"]}`, "/a: got array, want string"},
-		{`{"properties":{"b":{"type":"string"},"a":{"minimum":1.5},"c":{"type":"null"}}}`, `{"a":1,"b":1,"c":1}`, "/a: minimum: want 1.5"},
-		{`{"items":{"$ref":"#/$defs/x"},"$defs":{"x":{"maxLength":2}}}`, `["ab","abc"]`, "/1: maxLength: want 2"},
-		{`{"prefixItems":[true,{"type":"boolean"}],"items":{"type":"null"}}`, `[1,2]`, "/1: got number, want boolean"},
-		{`{"prefixItems":[true],"items":{"type":"null"}}`, `[1,null,2]`, "/2: got number, want null"},
-		{`{"$schema":"http://json-schema.org/draft-07/schema","items":[true,{"type":"boolean"}]}`, `[1,2]`, "/1: got number, want boolean"},
-		{`{"additionalProperties":{"type":"integer"}}`, `{"x":1.0,"y":1.5}`, "/y: got number, want integer"},
+		{`{"properties":{"b":{"type":"string"},"a":{"minimum":1.5},"c":{"type":"null"}}}`, `{"a":1,"b":1,"c":1}`, "/a: minimum: got 1, want 1.5"},
+		{`{"items":{"$ref":"#/$defs/x"},"$defs":{"x":{"maxLength":2}}}`, `["ab","abc"]`, "/1: maxLength: got \"abc\", want 2"},
+		{`{"prefixItems":[true,{"type":"boolean"}],"items":{"type":"null"}}`, `[1,2]`, "/1: got 2, want boolean"},
+		{`{"prefixItems":[true],"items":{"type":"null"}}`, `[1,null,2]`, "/2: got 2, want null"},
+		{`{"$schema":"http://json-schema.org/draft-07/schema","items":[true,{"type":"boolean"}]}`, `[1,2]`, "/1: got 2, want boolean"},
+		{`{"additionalProperties":{"type":"integer"}}`, `{"x":1.0,"y":1.5}`, "/y: got 1.5, want integer"},
 		{`{"additionalProperties":false,"properties":{"a":true}}`, `{"z":1,"b":1}`, `: additional properties ["b" "z"] not allowed`},
 		{`{"properties":{"a":false}}`, `{"a":1}`, "/a: is not allowed"},
-		{`{"patternProperties":{"^n/":{"exclusiveMinimum":0}}}`, `{"n/1":0}`, "/n~11: exclusiveMinimum: want 0"},
-		{`{"properties":{"v":{"anyOf":[{"$ref":"#/$defs/m"},{"type":"null"}]}},"$defs":{"m":{"type":"object","properties":{"k":{"const":1}}}}}`, `{"v":{"k":2}}`, "/v/k: const: want 1"},
-		{`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `5`, ": matches no alternative: got number, want string; got number, want array"},
+		{`{"patternProperties":{"^n/":{"exclusiveMinimum":0}}}`, `{"n/1":0}`, "/n~11: exclusiveMinimum: got 0, want 0"},
+		{`{"properties":{"v":{"anyOf":[{"$ref":"#/$defs/m"},{"type":"null"}]}},"$defs":{"m":{"type":"object","properties":{"k":{"const":1}}}}}`, `{"v":{"k":2}}`, "/v/k: const: got 2, want 1"},
+		{`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `5`, ": matches no alternative: got 5, want string; got 5, want array"},
 		{`{"oneOf":[{"type":"integer"},{"minimum":0}]}`, `5`, ": oneOf: matches more than one alternative"},
 		{`{"not":{"required":["a"]}}`, `{"a":1}`, ": not: matches what it must not match"},
-		{`{"if":{"required":["a"]},"then":{"properties":{"a":{"pattern":"^x"}}}}`, `{"a":"y"}`, `/a: pattern: want "^x"`},
-		{`{"allOf":[{"properties":{"a":{"allOf":[{"$ref":"#/$defs/s"}]}}}],"$defs":{"s":{"type":"string"}}}`, `{"a":1}`, "/a: got number, want string"},
+		{`{"if":{"required":["a"]},"then":{"properties":{"a":{"pattern":"^x"}}}}`, `{"a":"y"}`, `/a: pattern: got "y", want "^x"`},
+		{`{"allOf":[{"properties":{"a":{"allOf":[{"$ref":"#/$defs/s"}]}}}],"$defs":{"s":{"type":"string"}}}`, `{"a":1}`, "/a: got 1, want string"},
 		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `: dependentRequired["a"]: missing properties ["b"]`},
 		{`{"propertyNames":{"pattern":"^[a-z]+$"}}`, `{"A":1}`, ": a part of it does not match propertyNames"},
 		{`{"unevaluatedProperties":false,"allOf":[{"properties":{"a":true}}]}`, `{"a":1,"b":2}`, ": a part of it does not match unevaluatedProperties"},
-		{`{"enum":["red",null,[1]]}`, `[2]`, `: value must be one of ["red",null,[1]]`},
+		{`{"enum":["red",null,[1]]}`, `[2]`, `: got array, value must be one of ["red",null,[1]]`},
 		{`{"uniqueItems":true}`, `[{"a":1,"b":2},{"b":2.0,"a":1}]`, ": uniqueItems: array items 1 and 0 are equal"},
-		{`{"properties":{"a~ b%25":{"type":"string"},"c":{"$ref":"#/properties/a~0%20b%2525"}}}`, `{"c":1}`, "/c: got number, want string"},
+		{`{"properties":{"a~ b%25":{"type":"string"},"c":{"$ref":"#/properties/a~0%20b%2525"}}}`, `{"c":1}`, "/c: got 1, want string"},
 		{tree, `{"v":1,"kids":[{"v":1},{"v":2,"kids":[{"v":3},{}]}]}`, `/kids/1/kids/1: missing properties: ["v"]`},
 		{`{"type":"integer"}`, `{`, ": is not valid JSON"},
 	} {
 		for range 5 { // the validator goes through properties in another order each time
 			bad, err := compiled(t, c.schema).check([]byte(c.value))
-			if err != nil || bad == nil || bad.Pointer+": "+bad.Message != c.want {
+			if err != nil || len(bad) == 0 || bad[0].Pointer+": "+bad[0].Message != c.want {
 				t.Errorf("%s of %s: %+v, %v; want %q", c.value, c.schema, bad, err, c.want)
 				break
 			}
@@ -67,7 +67,7 @@ func TestAMessageIsShort(t *testing.T) {
 	for _, schema := range []string{`{"maxLength":1}`, `{"pattern":"^y"}`, `{"enum":["a","` + long + `z"]}`, `{"type":"object"}`,
 		`{"anyOf":[{"type":"object"},{"type":"null"}]}`, `{"const":"` + long + `y"}`, `{"not":{}}`} {
 		bad, err := compiled(t, schema).check([]byte(`"` + long + `"`))
-		if err != nil || bad == nil || len(bad.Message) > 210 || strings.Contains(bad.Message, "\n") {
+		if err != nil || len(bad) != 1 || len(bad[0].Message) > 210 || strings.Contains(bad[0].Message, "\n") {
 			t.Errorf("%.40s: %.300v, %v", schema, bad, err)
 		}
 	}
@@ -94,14 +94,14 @@ func TestValuesThatAreFine(t *testing.T) {
 
 func TestSchemasThatCannotBeUsedSayWhy(t *testing.T) {
 	for schema, want := range map[string]string{
-		`{`:                               "unexpected end",
-		`"text"`:                          "cannot unmarshal",
-		`{"type":"strng"}`:                `"strng" is not a type in #`,
-		`{"properties":{"a":{"type":1}}}`: "type",
-		`{"anyOf":[]}`:                    "alternatives is empty",
-		`{"pattern":"(?!x)"}`:             "pattern",
-		`{"$ref":"#/$defs/none"}`:         `"#/$defs/none" is not followed`,
-		`{"$ref":"file:///etc/passwd"}`:   "is not followed",
+		`{`:                                  "unexpected end",
+		`"text"`:                             "cannot unmarshal",
+		`{"type":"strng"}`:                   `"strng" is not a type in #`,
+		`{"properties":{"a":{"type":1}}}`:    "type",
+		`{"anyOf":[]}`:                       "alternatives is empty",
+		`{"patternProperties":{"(?!x)":{}}}`: "patternProperties",
+		`{"$ref":"#/$defs/none"}`:            `"#/$defs/none" is not followed`,
+		`{"$ref":"file:///etc/passwd"}`:      "is not followed",
 		`{"$ref":"https://example.invalid/#","$id":"https://example.invalid/"}`: "is not followed",
 		`{"$dynamicRef":"#a"}`:                             "dynamic reference",
 		`{"$recursiveRef":"#"}`:                            "dynamic reference",
@@ -159,7 +159,7 @@ func TestEveryCheckEnds(t *testing.T) {
 	for n, want := range map[int]bool{40: true, 100_000: false} {
 		value := strings.Repeat(`{"kids":[`, n) + `{"v":1}` + strings.Repeat(`]}`, n)
 		bad, err := tree.check([]byte(value))
-		if (bad != nil) != want || (err == nil) != want || want && bad.Pointer != strings.Repeat("/kids/0", n)+"/v" {
+		if (bad != nil) != want || (err == nil) != want || want && bad[0].Pointer != strings.Repeat("/kids/0", n)+"/v" {
 			t.Errorf("%d deep: %.100v, %v; want it checked %v", n, bad, err, want)
 		}
 	}
@@ -198,7 +198,7 @@ func TestOfficialSuite(t *testing.T) {
 			for _, g := range groups {
 				c, err := compile(named(g.Schema, uri))
 				for _, value := range g.Tests {
-					var bad *Violation
+					var bad []Violation
 					if err == nil {
 						bad, err = c.check(value.Data)
 					}
@@ -245,30 +245,37 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		bad, _ := c.check([]byte(value))
-		if bad == nil {
-			return
+		found, _ := c.check([]byte(value))
+		if len(found) > maxMistakes {
+			t.Errorf("%d mistakes told", len(found))
 		}
-		if bad.Message == "" {
-			t.Error("a refusal without words")
-		}
-		var v any
-		_ = json.Unmarshal([]byte(value), &v)
-		for _, token := range strings.Split(bad.Pointer, "/")[1:] {
-			switch at := v.(type) {
-			case map[string]any:
-				v = at[pointerUnescape.Replace(token)]
-			case []any:
-				var i int
-				if _, err := fmt.Sscan(token, &i); err != nil || i >= len(at) {
-					t.Fatalf("%q leads nowhere in %s", bad.Pointer, value)
-				}
-				v = at[i]
-			default:
-				t.Fatalf("%q leads nowhere in %s", bad.Pointer, value)
-			}
+		for _, bad := range found {
+			leads(t, bad, value)
 		}
 	})
+}
+
+// leads follows a pointer through the value.
+func leads(t *testing.T, bad Violation, value string) {
+	if bad.Message == "" {
+		t.Error("a refusal without words")
+	}
+	var v any
+	_ = json.Unmarshal([]byte(value), &v)
+	for _, token := range strings.Split(bad.Pointer, "/")[1:] {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[pointerUnescape.Replace(token)]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(token, &i); err != nil || i >= len(at) {
+				t.Fatalf("%q leads nowhere in %s", bad.Pointer, value)
+			}
+			v = at[i]
+		default:
+			t.Fatalf("%q leads nowhere in %s", bad.Pointer, value)
+		}
+	}
 }
 
 func BenchmarkCheck(b *testing.B) {

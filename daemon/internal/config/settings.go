@@ -26,6 +26,7 @@ type settings struct {
 		MaxToolCalls   int
 		Concurrency    int
 		Typecheck      string
+		Outputs        string
 		MaxOutputBytes size
 	}
 	Permissions struct {
@@ -105,7 +106,7 @@ func (s *settings) script() Script {
 	return Script{
 		Engine: s.Script.Engine, Runtimes: s.Script.Runtimes, Timeout: s.Script.Timeout, CPU: s.Script.CPU,
 		Memory: int64(s.Script.Memory), MaxToolCalls: s.Script.MaxToolCalls,
-		Concurrency: s.Script.Concurrency, Typecheck: s.Script.Typecheck,
+		Concurrency: s.Script.Concurrency, Typecheck: s.Script.Typecheck, Outputs: s.Script.Outputs,
 		MaxOutputBytes: int64(s.Script.MaxOutputBytes),
 	}
 }

@@ -24,7 +24,7 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 	if !reflect.DeepEqual(*s, want) {
 		t.Errorf("got %+v\nwant %+v", *s, want)
 	}
-	wantScript := Script{Engine: "embedded", Timeout: 2 * time.Minute, CPU: time.Minute, Memory: 64 << 20, MaxToolCalls: 1000, Concurrency: 16, Typecheck: "off", MaxOutputBytes: 64 << 10}
+	wantScript := Script{Engine: "embedded", Timeout: 2 * time.Minute, CPU: time.Minute, Memory: 64 << 20, MaxToolCalls: 1000, Concurrency: 16, Typecheck: "off", Outputs: "warn", MaxOutputBytes: 64 << 10}
 	if !reflect.DeepEqual(v.Script, wantScript) {
 		t.Errorf("script: got %+v", v.Script)
 	}

@@ -43,7 +43,7 @@ func (m *Manager) Call(ctx context.Context, spec CallSpec) (*proto.CallResult, e
 	r.release = append(r.release, func() { stop() })
 
 	req := r.request()
-	req.CallID, req.Server, req.Tool, req.Args = 1, spec.Server, spec.Tool, spec.Arguments
+	req.CallID, req.Lone, req.Server, req.Tool, req.Args = 1, true, spec.Server, spec.Tool, spec.Arguments
 	req.Timeout = r.limits.call
 	req.OnProgress = func(p upstream.Progress) {
 		r.event("progress", proto.Progress{Call: 1, Progress: p.Progress, Total: p.Total, Message: p.Message}, len(p.Message))

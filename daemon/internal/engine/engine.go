@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/script"
 )
 
 // Engine executes programs. It is safe for concurrent use.
@@ -29,8 +30,11 @@ type Engine interface {
 type Program struct {
 	Source     string          // TypeScript or JavaScript as written
 	Name       string          // file name in messages; default "script.ts"
+	Export     string          // the export to run in place of the default one
+	Modules    *Modules        // what it may import; nil: nothing
 	Args       []string        // args
 	Input      json.RawMessage // input; nil means undefined
+	Stdin      *string         // what the global stdin reads; nil: nothing was piped
 	Namespaces []Namespace     // what tools.<ns> offers
 	Session    SessionInfo     // the read-only global session
 	Fetch      bool            // the embedded engine's global fetch is there
@@ -44,6 +48,21 @@ type Program struct {
 	Workspace string            // what workspace-write may write to; empty: Cwd
 	Runtime   string            // the engine's program, absolute; empty: it is searched in Env's PATH
 	Env       map[string]string // its variables, beside the few that the engine sets itself
+}
+
+// Modules are the files of a folder that a program may import by relative paths.
+type Modules struct {
+	Path  string            // the program's own, from the folder, with slashes
+	Files map[string]string // the others' texts, by their paths
+}
+
+// Compiled is what script.Compiler takes for p.
+func (p Program) Compiled() script.Source {
+	s := script.Source{Text: p.Source, Export: p.Export}
+	if p.Modules != nil {
+		s.Path, s.Modules = p.Modules.Path, p.Modules.Files
+	}
+	return s
 }
 
 // What a program's Limits.Memory may be, in bytes: less does not hold the

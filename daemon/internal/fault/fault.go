@@ -116,10 +116,12 @@ func (k Kind) HTTPStatus() int { return k.edge().http }
 func (k Kind) Page() string { return "docs/errors/" + string(k) + ".md" }
 
 // Position is a place in a program's source as its author wrote it; both
-// numbers start at 1.
+// numbers start at 1. File is one that a saved script imported, empty for the
+// program's own.
 type Position struct {
-	Line   int `json:"line"`
-	Column int `json:"column"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // Error is a failure with a kind. Message and Hint are safe to show to anyone;

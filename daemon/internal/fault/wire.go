@@ -17,7 +17,8 @@ func (e *Error) Wire() *proto.Error {
 		Server: e.Server, Tool: e.Tool, Pointer: e.Pointer, Feedback: e.Feedback,
 	}
 	if e.Position != nil {
-		w.Position = &proto.Position{Line: e.Position.Line, Column: e.Position.Column}
+		at := proto.Position(*e.Position)
+		w.Position = &at
 	}
 	// Bytes that are not JSON would make the whole answer unreadable.
 	if json.Valid(e.Content) {
@@ -41,7 +42,8 @@ func FromWire(w *proto.Error) *Error {
 		Content: w.Content, Data: w.Data,
 	}
 	if w.Position != nil {
-		e.Position = &Position{Line: w.Position.Line, Column: w.Position.Column}
+		at := Position(*w.Position)
+		e.Position = &at
 	}
 	if !e.Kind.Valid() {
 		e.Kind, e.Message = InternalError, w.Kind+": "+w.Message

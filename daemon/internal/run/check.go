@@ -20,7 +20,7 @@ type Checker interface {
 
 // compiler is an engine that can say beforehand what it will execute.
 type compiler interface {
-	Compile(ctx context.Context, source string) (*script.Program, error)
+	Compile(ctx context.Context, source script.Source) (*script.Program, error)
 }
 
 // typecheck is what the run was asked to do about types.
@@ -56,7 +56,7 @@ func (r *Run) check(e engine.Engine, request call.Request, namespaces []engine.N
 	}
 	module := false
 	if c, ok := e.(compiler); ok {
-		program, err := c.Compile(r.ctx, r.spec.Exec.Code)
+		program, err := c.Compile(r.ctx, r.source())
 		if err != nil {
 			return nil
 		}

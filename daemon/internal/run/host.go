@@ -207,7 +207,8 @@ func (h *host) Log(l engine.LogRecord) {
 func logRecord(l engine.LogRecord) proto.Log {
 	out := proto.Log{Level: l.Level, Message: l.Message, Attrs: l.Attrs}
 	if l.Position != nil {
-		out.Position = &proto.Position{Line: l.Position.Line, Column: l.Position.Column}
+		at := proto.Position(*l.Position)
+		out.Position = &at
 	}
 	if !l.Time.IsZero() {
 		out.Time = l.Time.UTC().Format(time.RFC3339Nano)

@@ -56,7 +56,8 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 		res.Error = failure.Wire()
 		res.Error.Stack = o.Stack
 		if res.Error.Position == nil && o.Err.Position != nil {
-			res.Error.Position = &proto.Position{Line: o.Err.Position.Line, Column: o.Err.Position.Column}
+			at := proto.Position(*o.Err.Position)
+			res.Error.Position = &at
 		}
 		status = "failed"
 		if failure.Kind == fault.Cancelled {

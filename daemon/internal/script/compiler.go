@@ -2,7 +2,6 @@ package script
 
 import (
 	"context"
-	"crypto/sha256"
 	"log/slog"
 	"sync"
 	"time"
@@ -71,11 +70,11 @@ func set[T comparable](field *T, value T) {
 // with a position for a mistake in the source, ParseError without one for a
 // source that is too long or too costly, EngineUnavailable when no helper can
 // be started. When ctx ends, the error is context.Cause(ctx).
-func (c *Compiler) Compile(ctx context.Context, source string, target Target) (*Program, error) {
-	if len(source) > c.o.MaxSource {
-		return nil, fault.New(fault.ParseError, "the program has %d bytes, more than %d", len(source), c.o.MaxSource)
+func (c *Compiler) Compile(ctx context.Context, source Source, target Target) (*Program, error) {
+	if size := source.size(); size > c.o.MaxSource {
+		return nil, fault.New(fault.ParseError, "the program has %d bytes, more than %d", size, c.o.MaxSource)
 	}
-	key := cacheKey(sha256.Sum256([]byte(string(target) + "\x00" + source)))
+	key := source.key(target)
 	if p := c.cache.get(key); p != nil {
 		return p, nil
 	}
@@ -106,7 +105,7 @@ func (c *Compiler) Compile(ctx context.Context, source string, target Target) (*
 		case reused && !timedOut: // it may have died before, for reasons of its own
 			continue
 		}
-		c.o.Log.Warn("compile helper ended", "bytes", len(source), "reason", err)
+		c.o.Log.Warn("compile helper ended", "bytes", source.size(), "reason", err)
 		return nil, fault.New(fault.ParseError, "the program is too deeply nested or too costly to compile").
 			Because(err).WithHint("it was given %v and bounded memory; split it or nest it less", c.o.Timeout)
 	}

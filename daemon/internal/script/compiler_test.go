@@ -26,12 +26,12 @@ func compiler(t *testing.T, o Options) (*Compiler, *atomic.Int32) {
 
 func TestARepeatedSourceNeedsNoHelper(t *testing.T) {
 	c, started := compiler(t, Options{})
-	a, err := c.Compile(t.Context(), "1 + 1", QuickJS)
+	a, err := c.Compile(t.Context(), Source{Text: "1 + 1"}, QuickJS)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.endIdle()
-	b, err := c.Compile(t.Context(), "1 + 1", QuickJS)
+	b, err := c.Compile(t.Context(), Source{Text: "1 + 1"}, QuickJS)
 	if err != nil || a != b || started.Load() != 1 {
 		t.Errorf("%v, the same program: %v, %d helpers", err, a == b, started.Load())
 	}
@@ -39,14 +39,14 @@ func TestARepeatedSourceNeedsNoHelper(t *testing.T) {
 
 func TestADeadHelperIsReplaced(t *testing.T) {
 	c, started := compiler(t, Options{})
-	if _, err := c.Compile(t.Context(), "1", QuickJS); err != nil {
+	if _, err := c.Compile(t.Context(), Source{Text: "1"}, QuickJS); err != nil {
 		t.Fatal(err)
 	}
 	c.mu.Lock()
 	h := c.idle
 	c.mu.Unlock()
 	h.Kill()
-	if _, err := c.Compile(t.Context(), "2", QuickJS); err != nil || started.Load() != 2 {
+	if _, err := c.Compile(t.Context(), Source{Text: "2"}, QuickJS); err != nil || started.Load() != 2 {
 		t.Errorf("%v, %d helpers", err, started.Load())
 	}
 }
@@ -57,10 +57,10 @@ func TestACostlySourceIsStoppedAndHoldsUpNobody(t *testing.T) {
 		start := time.Now()
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.Compile(t.Context(), source, QuickJS)
+			_, err := c.Compile(t.Context(), Source{Text: source}, QuickJS)
 			done <- err
 		}()
-		if _, err := c.Compile(t.Context(), "const a: number = 1 //"+source[:5], QuickJS); err != nil {
+		if _, err := c.Compile(t.Context(), Source{Text: "const a: number = 1 //" + source[:5]}, QuickJS); err != nil {
 			t.Error(err)
 		}
 		if err := <-done; fault.KindOf(err) != fault.ParseError || time.Since(start) > 15*time.Second {
@@ -74,14 +74,14 @@ func TestTheCallersEndIsItsOwn(t *testing.T) {
 	mine := errors.New("mine")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(mine) })
-	if _, err := c.Compile(ctx, strings.Repeat("a=>", 5e3)+"1", QuickJS); !errors.Is(err, mine) {
+	if _, err := c.Compile(ctx, Source{Text: strings.Repeat("a=>", 5e3) + "1"}, QuickJS); !errors.Is(err, mine) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestALongSourceIsRefused(t *testing.T) {
 	c, started := compiler(t, Options{MaxSource: 10})
-	if _, err := c.Compile(t.Context(), "12345678901", QuickJS); fault.KindOf(err) != fault.ParseError || started.Load() != 0 {
+	if _, err := c.Compile(t.Context(), Source{Text: "12345678901"}, QuickJS); fault.KindOf(err) != fault.ParseError || started.Load() != 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -108,11 +108,11 @@ func TestAnIdleHelperIsEnded(t *testing.T) {
 
 func TestNoHelperIsEngineUnavailable(t *testing.T) {
 	c := NewCompiler(Options{})
-	if _, err := c.Compile(t.Context(), "1", QuickJS); fault.KindOf(err) != fault.EngineUnavailable {
+	if _, err := c.Compile(t.Context(), Source{Text: "1"}, QuickJS); fault.KindOf(err) != fault.EngineUnavailable {
 		t.Errorf("%v", err)
 	}
 	c = NewCompiler(Options{Command: []string{"/nonexistent/helper"}})
-	if _, err := c.Compile(t.Context(), "1", QuickJS); fault.KindOf(err) != fault.EngineUnavailable {
+	if _, err := c.Compile(t.Context(), Source{Text: "1"}, QuickJS); fault.KindOf(err) != fault.EngineUnavailable {
 		t.Errorf("%v", err)
 	}
 }

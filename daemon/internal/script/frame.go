@@ -13,7 +13,7 @@ import (
 // (big-endian) and that many bytes of JSON, one request, one response. Every
 // request is answered; the helper leaves when its input ends.
 type request struct {
-	Source string `json:"source"`
+	Source Source `json:"source"`
 	Target Target `json:"target,omitempty"`
 }
 

@@ -39,7 +39,7 @@ func HelperMain(stdin io.Reader, stdout io.Writer) int {
 		}
 		busy <- true
 		var resp response
-		p, err := Transform(req.Source, req.Target)
+		p, err := TransformSource(req.Source, req.Target)
 		if err != nil {
 			resp.Error = fault.From(err).Wire()
 		} else {

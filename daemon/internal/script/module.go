@@ -1,6 +1,9 @@
 package script
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"tenon/daemon/internal/fault"
@@ -15,19 +18,22 @@ const defaultName = "__default"
 // function: the words are taken away from esbuild's output, so that plain
 // statements remain. A default export that is a function is called with
 // (input, { args }); any other default export is the result. Without one, the
-// last expression is. A static import is a ParseError.
-func transformModule(source string, target Target) (*Program, error) {
-	o := target.options()
-	// An import of a value that is never used is an import all the same.
-	o.TsconfigRaw = `{"compilerOptions":{"verbatimModuleSyntax":true}}`
+// last expression is. s.Export names another export to run in its place. A
+// static import is a ParseError, but for that of a module in s.Modules.
+func transformModule(s Source, target Target) (*Program, error) {
 	p := &Program{Above: 2}
-	t, err := p.build(source, source, o)
+	t, err := p.module(s, target)
 	if err != nil {
 		return nil, err
 	}
-	m := module{tail: t, program: p}
+	m := module{tail: t, program: p, exports: map[string]string{}}
 	if err := m.strip(); err != nil {
 		return nil, err
+	}
+	if m.result = m.exports["default"]; s.Export != "" {
+		if m.result = m.exports[s.Export]; m.result == "" {
+			return nil, m.noExport(s.Export)
+		}
 	}
 	if m.result == "" {
 		t.list(0, len(t.tokens), false)
@@ -40,10 +46,33 @@ func transformModule(source string, target Target) (*Program, error) {
 	return p, nil
 }
 
+// module compiles a source, with the modules that it imports taken in.
+func (p *Program) module(s Source, target Target) (*tail, error) {
+	if len(s.Modules) > 0 {
+		return p.bundle(s, target)
+	}
+	o := target.options()
+	// An import of a value that is never used is an import all the same.
+	o.TsconfigRaw = `{"compilerOptions":{"verbatimModuleSyntax":true}}`
+	source := plainText(s.Text)
+	return p.build(source, source, o)
+}
+
 type module struct {
 	*tail
 	program *Program
-	result  string // the name of the default export, or empty
+	exports map[string]string // name to local name
+	result  string            // the local name of what is run, or empty
+}
+
+// noExport is the failure for an export that is not there.
+func (m *module) noExport(name string) error {
+	known := slices.Sorted(maps.Keys(m.exports))
+	e := fault.New(fault.UsageError, "there is no export %q", name)
+	if len(known) == 0 {
+		return e.WithHint("the program exports nothing: write export function %s(input) {…}", name)
+	}
+	return e.WithHint("it exports %s", clip(strings.Join(known, ", "), 300))
 }
 
 // strip removes the export of every top-level statement.
@@ -79,8 +108,16 @@ func (m *module) export(i int, next string) error {
 			return m.imported(i)
 		}
 		for k := i + 2; k < end; k++ {
-			if m.text(k) == "as" && m.text(k+1) == "default" {
-				m.result = m.text(k - 1)
+			switch m.text(k) {
+			case ",", "as", "}":
+				continue
+			}
+			switch {
+			case m.text(k-1) == "as":
+			case m.text(k+1) == "as":
+				m.exports[m.name(k+2)] = m.text(k)
+			default:
+				m.exports[m.text(k)] = m.text(k)
 			}
 		}
 		// The list stands on several lines when it is long; each is emptied.
@@ -92,8 +129,36 @@ func (m *module) export(i int, next string) error {
 		m.exportDefault(i)
 		return nil
 	}
+	m.declared(i + 1)
 	m.out = append(m.out, change{m.tokens[i].pos, m.tokens[i+1].pos, ""})
 	return nil
+}
+
+// name is an export's name, which may be written as a string.
+func (m *module) name(i int) string {
+	text := m.text(i)
+	if name, err := strconv.Unquote(text); err == nil {
+		return name
+	}
+	return text
+}
+
+// declared notes what a declaration at index i exports; of several in one
+// statement the first, and none of a pattern.
+func (m *module) declared(i int) {
+	switch m.text(i) {
+	case "async":
+		i++
+	case "const", "let", "var", "function", "class":
+	default:
+		return
+	}
+	if i++; m.text(i) == "*" {
+		i++
+	}
+	if i < len(m.tokens) && m.tokens[i].kind == word {
+		m.exports[m.text(i)] = m.text(i)
+	}
 }
 
 // exportDefault keeps a named function or class as the declaration it is; it
@@ -111,12 +176,12 @@ func (m *module) exportDefault(i int) {
 			k++
 		}
 		if name := m.text(k); m.tokens[k].kind == word && name != "extends" {
-			m.result = name
+			m.exports["default"] = name
 			m.out = append(m.out, change{from, m.tokens[value].pos, ""})
 			return
 		}
 	}
-	m.result = defaultName
+	m.exports["default"] = defaultName
 	m.out = append(m.out, change{from, m.tokens[value].pos, "const " + defaultName + " = "})
 	if !declaration {
 		return

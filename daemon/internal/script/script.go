@@ -24,6 +24,9 @@ type Program struct {
 	Above    int    `json:"above"` // lines of Code before esbuild's first
 	Skip     int    `json:"skip"`  // lines of the mapped source before the author's first
 	Edits    []Edit `json:"edits"`
+	// Sources are the files that the mappings speak of, by their numbers, the
+	// program's own being ""; none: there is only that one.
+	Sources []string `json:"sources,omitempty"`
 
 	decode   sync.Once
 	segments []segment
@@ -71,7 +74,15 @@ func (p *Program) Position(line, column int) (pos fault.Position, ok bool) {
 	if !ok || s.sourceLine < p.Skip {
 		return pos, false
 	}
-	return fault.Position{Line: s.sourceLine - p.Skip + 1, Column: s.sourceColumn + 1}, true
+	return p.at(s), true
+}
+
+func (p *Program) at(s segment) fault.Position {
+	at := fault.Position{Line: s.sourceLine - p.Skip + 1, Column: s.sourceColumn + 1}
+	if s.source >= 0 && s.source < len(p.Sources) {
+		at.File = p.Sources[s.source]
+	}
+	return at
 }
 
 // begin is where the program begins, for a place in Code (line from 1) before
@@ -80,7 +91,7 @@ func (p *Program) Position(line, column int) (pos fault.Position, ok bool) {
 func (p *Program) begin(line int) (pos fault.Position, ok bool) {
 	for _, s := range p.segments { // decoded by Position
 		if s.sourceLine >= p.Skip {
-			return fault.Position{Line: s.sourceLine - p.Skip + 1, Column: s.sourceColumn + 1}, line-1-p.Above <= s.line
+			return p.at(s), line-1-p.Above <= s.line
 		}
 	}
 	return pos, false

@@ -6,7 +6,7 @@ import (
 )
 
 // segment says where one place of the output came from; all numbers from 0.
-type segment struct{ line, column, sourceLine, sourceColumn int }
+type segment struct{ line, column, source, sourceLine, sourceColumn int }
 
 // find returns the segment that covers a place of the output.
 func find(segments []segment, line, column int) (segment, bool) {
@@ -20,11 +20,11 @@ func find(segments []segment, line, column int) (segment, bool) {
 	return segments[after-1], true
 }
 
-// decodeMappings reads the "mappings" of a version 3 source map of one source.
+// decodeMappings reads the "mappings" of a version 3 source map.
 // Entries that name no source are left out.
 func decodeMappings(mappings string) []segment {
 	var out []segment
-	var sourceLine, sourceColumn, line int
+	var source, sourceLine, sourceColumn, line int
 	for row := range strings.SplitSeq(mappings, ";") {
 		column := 0
 		for field := range strings.SplitSeq(row, ",") {
@@ -37,9 +37,10 @@ func decodeMappings(mappings string) []segment {
 				continue
 			}
 			column += v[0]
+			source += v[1]
 			sourceLine += v[2]
 			sourceColumn += v[3]
-			out = append(out, segment{line, column, sourceLine, sourceColumn})
+			out = append(out, segment{line, column, source, sourceLine, sourceColumn})
 		}
 		line++
 	}

@@ -61,11 +61,25 @@ var (
 // a Compiler, which uses a process that may die, is for text of others. The
 // error is a *fault.Error of kind ParseError with a position.
 func Transform(source string, target Target) (*Program, error) {
-	source = strings.TrimPrefix(source, "\ufeff")
-	if strings.HasPrefix(source, "#!") {
-		source = "//" + source[2:]
+	return TransformSource(Source{Text: source}, target)
+}
+
+// TransformSource is Transform for a source with what goes with it.
+func TransformSource(s Source, target Target) (*Program, error) {
+	if len(s.Modules) > 0 || s.Export != "" {
+		return transformModule(s, target)
 	}
-	first, second := transformBody, transformModule
+	return transformText(s.Text, target)
+}
+
+// asModule compiles a text alone as a module.
+func asModule(source string, target Target) (*Program, error) {
+	return transformModule(Source{Text: source}, target)
+}
+
+func transformText(source string, target Target) (*Program, error) {
+	source = plainText(source)
+	first, second := transformBody, asModule
 	switch {
 	case !strings.Contains(source, "import") && !strings.Contains(source, "export"):
 		return transformBody(source, target)

@@ -133,7 +133,7 @@ func (r *rig) connect(t *testing.T) net.Conn {
 			if req.Code == "refused" {
 				return nil, fault.New(fault.UsageError, "refused")
 			}
-			e := d.Engine(req.Engine, func(context.Context, string) (*script.Program, error) {
+			e := d.Engine(req.Engine, func(context.Context, script.Source) (*script.Program, error) {
 				return &script.Program{Code: "compiled", Above: 1, Skip: 1, Edits: []script.Edit{{Line: 1, New: 8}}}, nil
 			})
 			r.run = &aRun{done: make(chan struct{}), frames: []proto.Frame{{Type: "start"}}}

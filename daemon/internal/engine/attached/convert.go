@@ -13,9 +13,9 @@ import (
 // programOf is a program as it travels.
 func programOf(name string, s *script.Program, p engine.Program) proto.AttachedProgram {
 	out := proto.AttachedProgram{
-		Engine: name, Name: p.Name, Args: p.Args, Input: p.Input, Sandbox: p.Sandbox, Cwd: p.Cwd, Workspace: p.Workspace, Runtime: p.Runtime,
+		Engine: name, Name: p.Name, Args: p.Args, Input: p.Input, Stdin: p.Stdin, Sandbox: p.Sandbox, Cwd: p.Cwd, Workspace: p.Workspace, Runtime: p.Runtime,
 		Session: proto.ProgramSession{ID: p.Session.ID, Cwd: p.Session.Cwd, RunID: p.Session.RunID},
-		Script:  proto.ProgramScript{Code: s.Code, Mappings: s.Mappings, Above: s.Above, Skip: s.Skip},
+		Script:  proto.ProgramScript{Code: s.Code, Mappings: s.Mappings, Above: s.Above, Skip: s.Skip, Sources: s.Sources},
 		Limits: proto.ProgramLimits{
 			CPUMS: p.Limits.CPU.Milliseconds(), MemoryBytes: p.Limits.Memory, Depth: p.Limits.Depth, Concurrency: p.Limits.Concurrency,
 			CaptureBytes: p.Limits.Capture, Logs: p.Limits.Logs, Timers: p.Limits.Timers, FloatMS: p.Limits.Float.Milliseconds(),
@@ -35,7 +35,7 @@ func jobOf(a proto.AttachedProgram) Job {
 	j := Job{
 		Engine: a.Engine,
 		Program: engine.Program{
-			Name: a.Name, Args: a.Args, Input: a.Input, Sandbox: a.Sandbox, Cwd: a.Cwd, Workspace: a.Workspace, Runtime: a.Runtime,
+			Name: a.Name, Args: a.Args, Input: a.Input, Stdin: a.Stdin, Sandbox: a.Sandbox, Cwd: a.Cwd, Workspace: a.Workspace, Runtime: a.Runtime,
 			Session: engine.SessionInfo{ID: a.Session.ID, Cwd: a.Session.Cwd, RunID: a.Session.RunID},
 			Limits: engine.Limits{
 				CPU: time.Duration(a.Limits.CPUMS) * time.Millisecond, Memory: a.Limits.MemoryBytes, Depth: a.Limits.Depth,
@@ -43,7 +43,7 @@ func jobOf(a proto.AttachedProgram) Job {
 				Float: time.Duration(a.Limits.FloatMS) * time.Millisecond,
 			},
 		},
-		Compiled: &script.Program{Code: a.Script.Code, Mappings: a.Script.Mappings, Above: a.Script.Above, Skip: a.Script.Skip},
+		Compiled: &script.Program{Code: a.Script.Code, Mappings: a.Script.Mappings, Above: a.Script.Above, Skip: a.Script.Skip, Sources: a.Script.Sources},
 	}
 	for _, e := range a.Script.Edits {
 		j.Compiled.Edits = append(j.Compiled.Edits, script.Edit(e))
@@ -96,7 +96,8 @@ func outcomeOf(o proto.ProgramOutcome) *engine.Outcome {
 	if o.Error != nil {
 		out.Err, out.Stack = fault.FromWire(o.Error), o.Error.Stack
 		if p := o.Error.Position; p != nil && out.Err.Position == nil {
-			out.Err.Position = &fault.Position{Line: p.Line, Column: p.Column}
+			at := fault.Position(*p)
+			out.Err.Position = &at
 		}
 	}
 	return out
@@ -105,7 +106,8 @@ func outcomeOf(o proto.ProgramOutcome) *engine.Outcome {
 func wireLog(l engine.LogRecord) proto.Log {
 	out := proto.Log{Level: l.Level, Message: l.Message, Attrs: l.Attrs}
 	if l.Position != nil {
-		out.Position = &proto.Position{Line: l.Position.Line, Column: l.Position.Column}
+		at := proto.Position(*l.Position)
+		out.Position = &at
 	}
 	if !l.Time.IsZero() {
 		out.Time = l.Time.UTC().Format(time.RFC3339Nano)
@@ -116,7 +118,8 @@ func wireLog(l engine.LogRecord) proto.Log {
 func recordOf(l proto.Log) engine.LogRecord {
 	out := engine.LogRecord{Level: l.Level, Message: l.Message, Attrs: json.RawMessage(l.Attrs)}
 	if l.Position != nil {
-		out.Position = &fault.Position{Line: l.Position.Line, Column: l.Position.Column}
+		at := fault.Position(*l.Position)
+		out.Position = &at
 	}
 	if t, err := time.Parse(time.RFC3339Nano, l.Time); err == nil {
 		out.Time = t

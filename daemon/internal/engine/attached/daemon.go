@@ -93,7 +93,7 @@ func (d *Daemon) attach(ctx context.Context, params json.RawMessage, start func(
 
 // Engine executes programs at the other end, where an engine of that name is.
 // compile makes them what that engine reads.
-func (d *Daemon) Engine(name string, compile func(context.Context, string) (*script.Program, error)) engine.Engine {
+func (d *Daemon) Engine(name string, compile func(context.Context, script.Source) (*script.Program, error)) engine.Engine {
 	return &remote{d: d, name: name, compile: compile}
 }
 
@@ -101,21 +101,21 @@ func (d *Daemon) Engine(name string, compile func(context.Context, string) (*scr
 type remote struct {
 	d       *Daemon
 	name    string
-	compile func(context.Context, string) (*script.Program, error)
+	compile func(context.Context, script.Source) (*script.Program, error)
 }
 
 func (r *remote) Name() string { return r.name }
 func (r *remote) Close() error { return nil }
 
 // Compile compiles source as Run will.
-func (r *remote) Compile(ctx context.Context, source string) (*script.Program, error) {
+func (r *remote) Compile(ctx context.Context, source script.Source) (*script.Program, error) {
 	return r.compile(ctx, source)
 }
 
 // Run executes p at the other end; see engine.Engine. The program computes
 // there, so no clock is told of it.
 func (r *remote) Run(ctx context.Context, p engine.Program, h engine.Host) *engine.Outcome {
-	compiled, err := r.compile(ctx, p.Source)
+	compiled, err := r.compile(ctx, p.Compiled())
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -84,7 +84,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Compiler() *script.Compiler { return e.compiler }
 
 // Compile compiles source as Run will, which then finds it compiled.
-func (e *Engine) Compile(ctx context.Context, source string) (*script.Program, error) {
+func (e *Engine) Compile(ctx context.Context, source script.Source) (*script.Program, error) {
 	return e.compiler.Compile(ctx, source, script.QuickJS)
 }
 
@@ -95,7 +95,7 @@ func (e *Engine) Run(ctx context.Context, p engine.Program, h engine.Host) *engi
 		p.Name = "script.ts"
 	}
 	out := &engine.Outcome{}
-	compiled, err := e.compiler.Compile(ctx, p.Source, script.QuickJS)
+	compiled, err := e.compiler.Compile(ctx, p.Compiled(), script.QuickJS)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = guest.Stopped(ctx)

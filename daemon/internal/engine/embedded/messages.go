@@ -53,6 +53,8 @@ func (r *run) message(op int, a args) int32 {
 		}
 	case guest.OpUntimer:
 		r.timers.remove(int64(a.number(0)))
+	case guest.OpWarn:
+		r.keep.Warn(a.text(0), a.text(1))
 	case guest.OpDone:
 		r.done = true
 		if a.has(0) {
@@ -63,6 +65,10 @@ func (r *run) message(op int, a args) int32 {
 	case guest.OpNames:
 		list, _ := json.Marshal(r.names.Tools(a.text(0)))
 		return r.realm.newString(string(list))
+	case guest.OpStdin:
+		if r.program.Stdin != nil {
+			return r.realm.newString(guest.Valid(*r.program.Stdin))
+		}
 	case opRandom:
 		b := make([]byte, min(65536, max(0, int(a.number(0)))))
 		_, _ = rand.Read(b)

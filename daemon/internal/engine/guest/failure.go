@@ -107,10 +107,14 @@ func (p Program) Stack(text string, e *fault.Error) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
+		file := f.File
+		if file == "" {
+			file = p.Name
+		}
 		if f.Function == "" {
-			fmt.Fprintf(&b, "    at %s:%d:%d", p.Name, f.Line, f.Column)
+			fmt.Fprintf(&b, "    at %s:%d:%d", file, f.Line, f.Column)
 		} else {
-			fmt.Fprintf(&b, "    at %s (%s:%d:%d)", f.Function, p.Name, f.Line, f.Column)
+			fmt.Fprintf(&b, "    at %s (%s:%d:%d)", f.Function, file, f.Line, f.Column)
 		}
 	}
 	return b.String()
@@ -147,7 +151,7 @@ func Warnings(c *Calls, unhandled *Rejections) []engine.Warning {
 		out = append(out, engine.Warning{Kind: kind, Message: fmt.Sprintf(format, a...)})
 	}
 	if len(c.late) > 0 {
-		add("CallsNotAwaited", "the program ended without awaiting %s", list(c.late))
+		add("CallsNotAwaited", "the program ended without awaiting %s: did you forget await?", list(c.late))
 	}
 	if cancelled := c.names(); len(cancelled) > 0 {
 		add("CallsCancelled", "cancelled when the run ended: %s", list(cancelled))

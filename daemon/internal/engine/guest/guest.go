@@ -40,6 +40,8 @@ const (
 	OpNames
 	OpResource
 	OpRun
+	OpWarn
+	OpStdin
 
 	OpOwn = 32 // leaves room for more that all engines have
 )

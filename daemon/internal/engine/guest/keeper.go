@@ -2,6 +2,7 @@ package guest
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"tenon/daemon/internal/engine"
@@ -74,4 +75,16 @@ func (k *Keeper) Value(text string) *Failure {
 	k.Out.Dropped.ValueBytes = int64(len(text) - len(head))
 	k.Out.Value, _ = json.Marshal(head)
 	return nil
+}
+
+// resultWarnings are the kinds of warnings that a prelude gives.
+var resultWarnings = []string{"FunctionResult", "PromiseInResult"}
+
+// Warn is a warning about the result; one of another kind is not of the prelude's
+// making, and a kind comes once.
+func (k *Keeper) Warn(kind, message string) {
+	if !slices.Contains(resultWarnings, kind) || slices.ContainsFunc(k.Out.Warnings, func(w engine.Warning) bool { return w.Kind == kind }) {
+		return
+	}
+	k.Out.Warnings = append(k.Out.Warnings, engine.Warning{Kind: kind, Message: Clip(Valid(message), 500)})
 }

@@ -73,6 +73,8 @@ const host = (operation, ...parts) => {
       return;
     case 9: // NAMES
       return stringify(setup.tools[parts[0]] ?? []);
+    case 13: // STDIN
+      return setup.stdin ?? undefined;
     case 5: // DONE
       send(operation, parts[0], stringify([...open.values()])); // those that nobody awaited
       letGo();

@@ -96,7 +96,7 @@ func (e *Engine) Name() string { return e.o.Name }
 func (e *Engine) Close() error { return nil }
 
 // Compile compiles source as Run will, which then finds it compiled.
-func (e *Engine) Compile(ctx context.Context, source string) (*script.Program, error) {
+func (e *Engine) Compile(ctx context.Context, source script.Source) (*script.Program, error) {
 	program, err := e.o.Compiler.Compile(ctx, source, script.Runtime)
 	if err != nil {
 		return nil, ownModules(err)
@@ -146,7 +146,7 @@ func (e *Engine) RunJob(ctx context.Context, j Job, h engine.Host) *engine.Outco
 		return fail(err)
 	}
 	if j.Compiled == nil {
-		if j.Compiled, err = e.Compile(ctx, p.Source); err != nil {
+		if j.Compiled, err = e.Compile(ctx, p.Compiled()); err != nil {
 			return fail(err)
 		}
 	}

@@ -91,13 +91,14 @@ type firstMessage struct {
 	Tools map[string][]string `json:"tools"`
 	Code  string              `json:"code"`
 	Input *string             `json:"input"`
+	Stdin *string             `json:"stdin"`
 	Big   bool                `json:"big"`
 	Float int64               `json:"float"` // ms
 	Cwd   string              `json:"cwd"`
 }
 
 func (r *run) setup() ([]byte, error) {
-	s := firstMessage{Tools: map[string][]string{}, Code: r.script.Code, Float: r.p.Limits.Float.Milliseconds(), Cwd: r.p.Cwd}
+	s := firstMessage{Tools: map[string][]string{}, Code: r.script.Code, Float: r.p.Limits.Float.Milliseconds(), Cwd: r.p.Cwd, Stdin: r.p.Stdin}
 	s.Setup.Args, s.Setup.Session = r.p.Args, r.p.Session
 	for _, ns := range r.p.Namespaces {
 		s.Setup.Namespaces = append(s.Setup.Namespaces, ns.Name)
@@ -325,6 +326,8 @@ func (r *run) message(m message) error {
 		if text := m.text(0); json.Valid([]byte(text)) && !r.keep.Emit(text) {
 			return errDeep
 		}
+	case guest.OpWarn:
+		r.keep.Warn(m.text(0), m.text(1))
 	case guest.OpDone:
 		r.done = true
 		r.calls.FloatWith(r.open(m.text(1)))

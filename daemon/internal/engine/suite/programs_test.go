@@ -18,6 +18,7 @@ type expect struct {
 	source string
 	args   []string
 	input  string
+	stdin  string
 
 	value    string   // JSON; empty: none
 	kind     string   // of the error
@@ -57,6 +58,9 @@ var programs = []expect{
 	{name: "nothing returned", source: "String(await gh.void())", value: `"undefined"`},
 	{name: "search and describe", source: "[await search('x', { limit: 2 }), await describe('a.b')]", value: `[{"items":[],"query":{"limit":2,"query":"x"}},{"path":"a.b"}]`},
 	{name: "a failed describe", source: "try { await describe('nope') } catch (e) { e.kind }", value: `"NotFound"`},
+	{name: "what was piped in", source: "const all = []; for await (const line of stdin.lines()) all.push(line);\n[await stdin.text(), await stdin.json(), await stdin.lines(), all]", stdin: "[1,\n12345678901234567890]\n", value: `["[1,\n12345678901234567890]\n",[1,12345678901234567890],["[1,","12345678901234567890]"],["[1,","12345678901234567890]"]]`},
+	{name: "nothing was piped in", source: "[await stdin.text(), await stdin.json() === undefined, await stdin.lines()]", value: `["",true,[]]`},
+	{name: "what was piped in is no JSON", source: "await stdin.json()", stdin: "{a", kind: "ScriptError", message: "SyntaxError: standard input is not JSON", line: 1},
 	{name: "a saved script", source: "[await run('echo', { a: 1 }), typeof await run('echo'), await run('missing').catch(e => [e.kind, e instanceof ToolError])]", value: `[{"a":1},"undefined",["NotFound",true]]`},
 	{name: "a saved script's input nested too deep", source: "let a = {}; for (let i = 0; i < 200; i++) a = { a };\ntry { await run('echo', a) } catch (e) { e.kind }", value: `"InvalidToolInput"`},
 	{name: "all at once", source: "(await Promise.all([1, 2, 3].map(n => gh.get({ n })))).map(r => r.n)", value: "[1,2,3]"},
@@ -120,6 +124,9 @@ func TestProgramsGiveTheSameOnEveryEngine(t *testing.T) {
 func (c expect) check(t *testing.T, r *rig) {
 	out, h := r.run(t.Context(), c.source, func(p *engine.Program) {
 		p.Args = c.args
+		if c.stdin != "" {
+			p.Stdin = &c.stdin
+		}
 		if c.input != "" {
 			p.Input = json.RawMessage(c.input)
 		}

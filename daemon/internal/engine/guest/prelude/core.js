@@ -17,11 +17,12 @@
   const Buffer = ArrayBuffer, Bytes = Uint8Array;
   const then = P.prototype.then, reject = P.reject;
   const weakGet = W.prototype.get, weakSet = W.prototype.set;
+  const toolPath = /^(?:tools\.)?([^./]+)[./](.+)$/;
   const integer = /^-?\d+$/, test = RegExp.prototype.test, exec = RegExp.prototype.exec;
   const everyString = Array.prototype.every, some = Array.prototype.some, push = Array.prototype.push, sliceArray = Array.prototype.slice;
 
   // The operations; realm.go has the same list.
-  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10, RUN = 11;
+  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10, RUN = 11, WARN = 12, STDIN = 13;
 
   // A stack of the program's own making would name the functions of this file,
   // host among them.
@@ -33,6 +34,7 @@
   // JSON, and beyond it: BigInt is an integer, a Map with string keys an object,
   // any other Map an array of pairs, a Set an array, an Error its name, message
   // and own fields, binary data an array of numbers.
+  let promised; // the name of the first promise in what was written last
   const plain = (key, v) => {
     switch (typeof v) {
       case 'bigint': return rawJSON(Str(v));
@@ -46,6 +48,7 @@
       return apply(everyString, pairs, [p => typeof p[0] === 'string']) ? fromEntries(pairs) : pairs;
     }
     if (v instanceof S) return [...v];
+    if (v instanceof P) { promised ??= Str(key); return {}; }
     if (isView(v)) return arrayFrom(v instanceof DataView ? new Bytes(v.buffer, v.byteOffset, v.byteLength) : v);
     if (v instanceof Buffer) return arrayFrom(new Bytes(v));
     return v;
@@ -54,8 +57,8 @@
   // slower. So the types above are lent a toJSON for the time of our own
   // stringify, unless they have one; where that fails (a frozen prototype), the
   // replacer does it.
-  const lent = [M, S, Err, Big, Buffer, DataView, Object.getPrototypeOf(Bytes)].map(c => c.prototype);
-  const toJSON = { value() { return plain('', this); }, configurable: true, writable: true, enumerable: false };
+  const lent = [M, S, P, Err, Big, Buffer, DataView, Object.getPrototypeOf(Bytes)].map(c => c.prototype);
+  const toJSON = { value(key) { return plain(key, this); }, configurable: true, writable: true, enumerable: false };
   const lend = v => {
     let n = 0;
     const mine = [];
@@ -79,9 +82,35 @@
   };
   const json = v => {
     const t = typeof v;
+    promised = undefined;
     if (t === 'string' || t === 'number' || t === 'boolean' || v === null) return stringify(v);
     if (t === 'object' && !isArray(v) && v.constructor === Plain && flat(v)) return stringify(v);
     return apply(some, lent, [isFrozen]) ? stringify(v, plain) : lend(v);
+  };
+
+  // Why a value could not be written: where it refers back to what holds it, as a
+  // path, else what the engine says.
+  const unwritten = (v, e) => {
+    let left = 10000;
+    const open = [];
+    const visit = (x, path) => {
+      if (x === null || typeof x !== 'object' || open.length > 200 || left-- <= 0) return undefined;
+      for (let i = 0; i < open.length; i++) if (open[i] === x) return path;
+      apply(push, open, [x]);
+      const keys = ownKeys(x), list = isArray(x);
+      for (let i = 0; i < keys.length; i++) {
+        if (typeof keys[i] === 'symbol') continue;
+        const found = visit(x[keys[i]], path + (list ? '[' + keys[i] + ']' : '.' + keys[i]));
+        if (found !== undefined) return found;
+      }
+      open.length--;
+      return undefined;
+    };
+    try {
+      const path = visit(v, '');
+      if (path !== undefined) return path + ' refers back to what holds it';
+    } catch {}
+    return Str(e?.message);
   };
 
   // --- values that come in ---------------------------------------------------
@@ -110,6 +139,7 @@
       for (let i = 0; i < open.length; i++) if (open[i] === v) return '[Circular]';
       const space = apply(weakGet, spaces, [v]);
       if (space !== undefined) return space;
+      if (v instanceof P) return '[Promise, not awaited]';
       const out = v instanceof Err ? errorText(v) : plain(key, v);
       if (typeof out === 'object' && out !== null) push.call(open, out);
       return out;
@@ -128,6 +158,7 @@
       const space = apply(weakGet, spaces, [v]);
       if (space !== undefined) return space;
       if (v instanceof Err) return errorText(v);
+      if (v instanceof P) return '[Promise, not awaited]';
       return stringify(v, display()) ?? Str(v);
     } catch {
       return '[object that cannot be shown]';
@@ -146,6 +177,12 @@
   defineProperty(ToolError.prototype, 'name', { value: 'ToolError', writable: true, configurable: true });
   hide('ToolError', ToolError);
 
+  // What an AggregateError holds.
+  const reasons = errors => {
+    let text = '';
+    for (let i = 0; i < errors.length && i < 10; i++) text += (i ? '; ' : ': ') + show(errors[i]);
+    return errors.length > 10 ? text + '; and ' + (errors.length - 10) + ' more' : text;
+  };
   const failure = e => {
     const out = create(null);
     try {
@@ -153,6 +190,7 @@
       if (e instanceof Err) {
         out.name = Str(e.name);
         out.message = Str(e.message);
+        if (isArray(e.errors)) out.message += reasons(e.errors);
         out.stack = Str(e.stack);
         if (e.cause !== undefined) out.cause = show(e.cause);
       } else {
@@ -174,14 +212,26 @@
     host(operation, id, a, b, text, raw, timeout);
   });
   // Written without a prototype: a program may have given all objects a toJSON.
-  const faultText = (kind, message, server, tool) => stringify({ __proto__: null, kind, message, server, tool });
-  const refused = (kind, message, server, tool) => {
+  const faultText = (kind, message, server, tool, hint) => stringify({ __proto__: null, kind, message, server, tool, hint });
+  const refused = (kind, message, server, tool, hint) => {
     const error = new ToolError(message);
     error.kind = kind;
-    error.server = server;
-    error.tool = tool;
-    apply(weakSet, genuine, [error, faultText(kind, message, server, tool)]);
+    if (server !== undefined) error.server = server;
+    if (tool !== undefined) error.tool = tool;
+    if (hint !== undefined) error.hint = hint;
+    apply(weakSet, genuine, [error, faultText(kind, message, server, tool, hint)]);
     return apply(reject, P, [error]);
+  };
+  // What to do about arguments that are no object.
+  const instead = args => {
+    if (args instanceof P) return 'they are a promise: did you forget await?';
+    if (typeof args === 'string') {
+      try {
+        const inside = parse(args);
+        if (inside !== null && typeof inside === 'object') return 'give the object itself, without JSON.stringify';
+      } catch {}
+    }
+    return 'give one object with named arguments, ({ name: value }); describe(path) shows the names';
   };
   const call = (server, tool, args, options) => {
     let text = '{}';
@@ -190,15 +240,23 @@
         text = json(args);
       } catch (e) {
         if (e === null) throw e; // there was no memory for an error
-        return refused('InvalidToolInput', 'the arguments cannot be written as JSON: ' + e?.message, server, tool);
+        return refused('InvalidToolInput', 'the arguments cannot be written as JSON: ' + unwritten(args, e), server, tool);
       }
-      if (text === undefined || text[0] !== '{') return refused('InvalidToolInput', 'the arguments of ' + server + '.' + tool + ' must be an object', server, tool);
+      if (text === undefined || text[0] !== '{' || args instanceof P) return refused('InvalidToolInput', 'the arguments of ' + server + '.' + tool + ' must be an object', server, tool, instead(args));
+      if (promised !== undefined) return refused('InvalidToolInput', 'the argument ' + promised + ' of ' + server + '.' + tool + ' is a promise', server, tool, 'did you forget await?');
     }
     if (!options) return ask(CALL, server, tool, text);
     const limit = options.timeout; // a number or a text: the host converts nothing that could run code
     return ask(CALL, server, tool, text, options.raw === true, typeof limit === 'string' || limit === undefined ? limit : Num(limit));
   };
-  hide('call', (server, tool, args, options) => call(Str(server), Str(tool), args, options));
+  hide('call', (server, tool, args, options) => {
+    if (typeof server !== 'string' || typeof tool !== 'string') {
+      const path = typeof server === 'string' ? apply(exec, toolPath, [server]) : null;
+      return refused('InvalidToolInput', 'call takes a server, a tool and arguments', undefined, undefined,
+        path === null ? 'write call("server", "tool", { … })' : 'write call(' + stringify(path[1]) + ', ' + stringify(path[2]) + ', { … })');
+    }
+    return call(server, tool, args, options);
+  });
   hide('search', (query, options) => ask(SEARCH, json({ ...options, query: query === undefined ? '' : Str(query) })));
   hide('describe', path => ask(DESCRIBE, Str(path)));
   // What servers offer besides tools. The parameters are named here, so that
@@ -227,6 +285,32 @@
   hide('prompts', freeze({
     list: listing('prompts.list'),
     get: (name, args, options) => material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server) }),
+  }));
+
+  // What was piped in, which is there as a whole: it is fetched when it is asked
+  // for. Lines come as an array, or one by one in a for await.
+  let piped;
+  const pipedText = () => piped ??= host(STDIN) ?? '';
+  const { asyncIterator } = Symbol, asyncFrom = async function* (list) { yield* await list; };
+  const split = Str.prototype.split, pop = Array.prototype.pop;
+  hide('stdin', freeze({
+    text: async () => pipedText(),
+    json: async () => {
+      const text = pipedText();
+      try {
+        return text === '' ? undefined : value(text, true);
+      } catch (e) {
+        throw new SyntaxError('standard input is not JSON: ' + e.message);
+      }
+    },
+    lines: () => {
+      const list = (async () => {
+        const lines = apply(split, pipedText(), [/\r?\n/]);
+        if (lines[lines.length - 1] === '') apply(pop, lines, []);
+        return lines;
+      })();
+      return defineProperty(list, asyncIterator, { value: () => asyncFrom(list), configurable: true, writable: true, enumerable: false });
+    },
   }));
 
   // A saved script, by its name.
@@ -314,13 +398,16 @@
   const finish = v => {
     let text;
     try {
+      promised = undefined;
       text = typeof v === 'function' || typeof v === 'symbol' ? undefined : json(v);
     } catch (e) {
       if (e === null) return host(FAIL, failure(e));
-      const error = new TypeError('the result cannot be written as JSON: ' + e?.message);
+      const error = new TypeError('the result cannot be written as JSON: ' + unwritten(v, e));
       error.stack = '';
       return host(FAIL, failure(error));
     }
+    if (typeof v === 'function') host(WARN, 'FunctionResult', 'the result is a function, which has no value outside of the program: call it');
+    if (promised !== undefined) host(WARN, 'PromiseInResult', 'the result holds a promise (' + promised + '), which is {} there: did you forget await, or await Promise.all(…)?');
     host(DONE, text);
   };
   const run = main => {

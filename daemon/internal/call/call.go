@@ -105,6 +105,9 @@ type Options struct {
 	History *history.Store  // nil: nothing is recorded
 	// Define expands a server; nil: the view's own Define.
 	Define func(v *config.View, server string, env config.Env, p config.Placeholders) (*config.Definition, error)
+	// Scripts are the saved scripts that a caller may run, for search and
+	// describe; nil: there are none. Request has View, Session and Caller.
+	Scripts func(ctx context.Context, r Request) []catalog.Script
 	// Current is the newest view of the same place, for rules that were
 	// tightened meanwhile; nil: the request's own.
 	Current func(v *config.View) *config.View

@@ -2,7 +2,7 @@ package call
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -87,8 +87,11 @@ type indexes struct {
 	known map[string]*catalog.Index
 }
 
-func (x *indexes) of(entries []catalog.Entry) *catalog.Index {
+func (x *indexes) of(entries []catalog.Entry, scripts []catalog.Script) *catalog.Index {
 	var key strings.Builder
+	for _, s := range scripts {
+		fmt.Fprintf(&key, "%q\n", s)
+	}
 	for _, e := range entries {
 		key.WriteString(e.Server + "\x00" + e.Namespace + "\x00")
 		if e.List != nil {
@@ -104,23 +107,31 @@ func (x *indexes) of(entries []catalog.Entry) *catalog.Index {
 	if x.known == nil || len(x.known) >= 64 {
 		x.known = map[string]*catalog.Index{}
 	}
-	index := catalog.NewIndex(entries)
+	index := catalog.NewIndex(entries, scripts...)
 	x.known[key.String()] = index
 	return index
 }
 
-// Search finds tools of the view by words; see catalog.Index.Search. Only
-// servers that can be in the answer are started: those of the namespace, or the
-// one that an exact path names.
+// Search finds tools of the view and saved scripts by words; see
+// catalog.Index.Search. Only servers that can be in the answer are started:
+// those of the namespace, or the one that an exact path names.
 func (p *Path) Search(ctx context.Context, req Request, q proto.Search) proto.SearchResult {
-	path := strings.TrimSpace(q.Query)
+	path, scripts := strings.TrimSpace(q.Query), p.scripts(ctx, req)
 	index := p.indexes.of(p.entries(ctx, req, func(e catalog.Entry) bool {
 		return inNamespace(e, q.Namespace) && names(path, e)
-	}))
-	if _, _, t := index.Find(path); t == nil {
-		index = p.indexes.of(p.entries(ctx, req, func(e catalog.Entry) bool { return inNamespace(e, q.Namespace) }))
+	}), scripts)
+	if !index.Has(path) {
+		index = p.indexes.of(p.entries(ctx, req, func(e catalog.Entry) bool { return inNamespace(e, q.Namespace) }), scripts)
 	}
 	return index.Search(q.Query, q.Namespace, q.Limit, q.Offset)
+}
+
+// scripts are the saved scripts that the caller may run.
+func (p *Path) scripts(ctx context.Context, req Request) []catalog.Script {
+	if p.o.Scripts == nil {
+		return nil
+	}
+	return p.o.Scripts(ctx, req)
 }
 
 // inNamespace is whether a search narrowed to namespace looks into a server; an
@@ -129,8 +140,8 @@ func inNamespace(e catalog.Entry, namespace string) bool {
 	return namespace == "" || namespace == e.Namespace || namespace == e.Server
 }
 
-// names is whether a path such as ns.tool, server/tool or ns["tool"] is one of
-// this server's.
+// names is whether a path such as ns.tool, server/tool, ns["tool"] or a host's
+// mcp__server__tool is one of this server's.
 func names(path string, e catalog.Entry) bool {
 	path = strings.TrimPrefix(path, "tools.")
 	for _, name := range []string{e.Namespace, e.Server} {
@@ -138,53 +149,7 @@ func names(path string, e catalog.Entry) bool {
 			return true
 		}
 	}
-	return false
-}
-
-// Description is what describe(path) tells of one tool.
-type Description struct {
-	Path         string          `json:"path"`
-	Server       string          `json:"server"`
-	Tool         string          `json:"tool"`
-	Signature    string          `json:"signature"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-}
-
-// Describe tells of the tool at a path; UnknownTool with the nearest ones when
-// there is none. Only the server that the path names is started for it.
-func (p *Path) Describe(ctx context.Context, req Request, path string) (*Description, error) {
-	entries := p.entries(ctx, req, func(e catalog.Entry) bool { return names(strings.TrimSpace(path), e) })
-	index := p.indexes.of(entries)
-	server, namespace, t := index.Find(strings.TrimSpace(path))
-	if t == nil {
-		var known []string
-		for _, e := range entries {
-			if e.List == nil {
-				continue
-			}
-			for _, t := range e.List.Tools {
-				known = append(known, e.Namespace+"."+t.Ident)
-			}
-		}
-		failure := fault.New(fault.UnknownTool, "there is no tool at %q", path)
-		if near := catalog.Nearest(strings.TrimPrefix(path, "tools."), known, 3); len(near) > 0 {
-			return nil, failure.WithHint("did you mean %s?", strings.Join(near, ", "))
-		}
-		return nil, failure.WithHint("search(words) finds tools; a path is namespace.tool")
-	}
-	d := &Description{
-		Path: catalog.Path(namespace, t.Ident), Server: server, Tool: t.Name,
-		Signature: catalog.Signature(namespace, t), Description: t.Description,
-	}
-	if json.Valid(t.InputSchema) {
-		d.InputSchema = t.InputSchema
-	}
-	if json.Valid(t.OutputSchema) {
-		d.OutputSchema = t.OutputSchema
-	}
-	return d, nil
+	return strings.HasPrefix(path, "mcp__"+e.Server+"__")
 }
 
 // Collisions finds the tools of a view that share a permission key, as far as

@@ -98,22 +98,13 @@ func choose(entries []catalog.Entry, paths []string) ([]catalog.Entry, error) {
 
 // nowhere is the failure for a path at which there is nothing.
 func nowhere(path string, entries []catalog.Entry) error {
-	var known []string
 	for _, e := range entries {
-		known = append(known, e.Namespace)
-		if e.List == nil {
-			if names(path, e) {
-				return fault.New(fault.UnknownTool, "the tools of %s are not known: its server could not be listed", e.Server).
-					WithHint("tenon ls %s says more", e.Server)
-			}
-			continue
-		}
-		for _, t := range e.List.Tools {
-			known = append(known, e.Namespace+"."+t.Ident)
+		if e.List == nil && names(path, e) {
+			return notListed(e)
 		}
 	}
 	failure := fault.New(fault.UnknownTool, "there is no namespace and no tool at %q", path)
-	if near := catalog.Nearest(strings.TrimPrefix(path, "tools."), known, 3); len(near) > 0 {
+	if near := catalog.Nearest(strings.TrimPrefix(path, "tools."), paths(entries, nil), 3); len(near) > 0 {
 		return failure.WithHint("did you mean %s?", strings.Join(near, ", "))
 	}
 	return failure.WithHint("a path is a namespace or namespace.tool; tenon ls shows them")

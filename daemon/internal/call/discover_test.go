@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
@@ -80,5 +81,57 @@ func TestAListOfTheSameServerElsewhereIsShown(t *testing.T) {
 	found := r.path.Search(context.Background(), req, proto.Search{Query: "echo"})
 	if found.Total != 1 || len(r.shelf.taken) != 1 {
 		t.Errorf("%+v, %d starts", found, len(r.shelf.taken))
+	}
+}
+
+func TestDescribeTellsOfToolsServersAndScripts(t *testing.T) {
+	r := newRig(t)
+	r.path.o.Scripts = func(context.Context, Request) []catalog.Script {
+		return []catalog.Script{{Name: "deploy", Signature: `run("deploy", { stage: string })`, Description: "Deploys."}}
+	}
+	ctx, req := context.Background(), r.request("", "")
+	for path, want := range map[string]Description{
+		"fake.echo":           {Path: "tools.fake.echo", Server: "fake", Tool: "echo"},
+		` fake["read-file"] `: {Path: "tools.fake.read_file", Server: "fake", Tool: "read-file"},
+		"mcp__fake__echo":     {Path: "tools.fake.echo", Server: "fake", Tool: "echo"},
+		"fake":                {Kind: "server", Path: "tools.fake", Server: "fake"},
+		"tools.fake":          {Kind: "server", Path: "tools.fake", Server: "fake"},
+		`run("deploy")`:       {Kind: "script", Path: `run("deploy")`},
+		"scripts.deploy":      {Kind: "script", Path: `run("deploy")`},
+	} {
+		got, err := r.path.Describe(ctx, req, path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if got.Kind != want.Kind || got.Path != want.Path || got.Server != want.Server || got.Tool != want.Tool || got.Signature == "" {
+			t.Errorf("%s: %+v", path, got)
+		}
+		if want.Kind == "server" && len(got.Tools) != 2 {
+			t.Errorf("%s: %q", path, got.Tools)
+		}
+	}
+	for path, near := range map[string]string{"fake.ecko": "fake.echo", "scripts.deplyo": "scripts.deploy", "nothing-like-it": "search(words)"} {
+		_, err := r.path.Describe(ctx, req, path)
+		if fault.KindOf(err) != fault.UnknownTool || !strings.Contains(fault.From(err).Hint, near) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestSavedScriptsAreFoundBesideTools(t *testing.T) {
+	r := newRig(t)
+	var known []catalog.Script
+	r.path.o.Scripts = func(context.Context, Request) []catalog.Script { return known }
+	ctx, req := context.Background(), r.request("", "")
+	if found := r.path.Search(ctx, req, proto.Search{Query: "deploy"}); found.Total != 0 {
+		t.Errorf("%+v", found)
+	}
+	known = []catalog.Script{{Name: "deploy", Signature: `run("deploy")`}} // saved meanwhile
+	if found := r.path.Search(ctx, req, proto.Search{Query: "deploy"}); found.Total != 1 || found.Items[0].Kind != "script" {
+		t.Errorf("%+v", found)
+	}
+	if found := r.path.Search(ctx, req, proto.Search{Namespace: "scripts"}); found.Total != 1 {
+		t.Errorf("only scripts: %+v", found)
 	}
 }

@@ -1,11 +1,7 @@
 package catalog
 
 import (
-	"encoding/json"
-	"math"
-	"sort"
 	"strings"
-	"unicode"
 
 	"tenon/proto"
 )
@@ -18,39 +14,23 @@ type Entry struct {
 	Pinned    []string // names of tools that a catalogue shows first
 }
 
-// Index finds tools by words. It is immutable; make a new one when a list
-// changed.
-type Index struct {
-	docs  []doc
-	terms map[string][]posting
-	mean  float64 // weighted words of an average tool
+// Script is a saved script as search finds it beside tools.
+type Script struct {
+	Name        string
+	Signature   string   // how a program calls it: run("name", { … })
+	Description string   // of it, and what it is found by
+	Params      []string // names of its parameters
 }
 
-type doc struct {
-	namespace, server string
-	tool              *Tool
-	words             float64
-}
+// Path is how a program calls a script.
+func (s *Script) Path() string { return `run("` + s.Name + `")` }
 
-type posting struct {
-	doc    int
-	weight float64 // of the word in the tool: occurrences times the field's weight
-}
+// KindScript marks a script among the items of a search; a tool has no mark.
+const KindScript = "script"
 
-// How much a word counts by where it stands.
-const (
-	weightName        = 4
-	weightNamespace   = 2
-	weightTitle       = 2
-	weightParameter   = 1.5
-	weightDescription = 1
-)
-
-// BM25's two usual constants.
-const (
-	bm25K = 1.2
-	bm25B = 0.6
-)
+// ScriptSpace is what a search is narrowed to for saved scripts only, and may
+// stand before a script's name in a path: scripts.deploy, besides run("deploy").
+const ScriptSpace = "scripts"
 
 // Page limits of a search.
 const (
@@ -58,55 +38,9 @@ const (
 	MaxLimit     = 100
 )
 
-// NewIndex indexes the tools of a view.
-func NewIndex(entries []Entry) *Index {
-	x := &Index{terms: map[string][]posting{}}
-	for _, e := range entries {
-		if e.List == nil {
-			continue
-		}
-		for _, t := range e.List.Tools {
-			x.add(e, t)
-		}
-	}
-	total := 0.0
-	for _, d := range x.docs {
-		total += d.words
-	}
-	x.mean = total / math.Max(1, float64(len(x.docs)))
-	return x
-}
-
-func (x *Index) add(e Entry, t *Tool) {
-	id := len(x.docs)
-	d := doc{namespace: e.Namespace, server: e.Server, tool: t}
-	counts := map[string]float64{}
-	count := func(text string, weight float64) {
-		for _, w := range tokens(text) {
-			counts[w] += weight
-			d.words += weight
-		}
-	}
-	count(t.Name, weightName)
-	count(e.Namespace, weightNamespace)
-	count(t.Title, weightTitle)
-	count(t.Description, weightDescription)
-	var schema struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	_ = json.Unmarshal(t.InputSchema, &schema) // odd schemas have no parameters to find
-	for name := range schema.Properties {
-		count(name, weightParameter)
-	}
-	for word, weight := range counts {
-		x.terms[word] = append(x.terms[word], posting{id, weight})
-	}
-	x.docs = append(x.docs, d)
-}
-
-// Search finds tools: an empty query lists them, an exact path (ns.tool, with or
-// without "tools." before it) is a lookup, everything else is ranked. Namespace
-// narrows it; limit 0 means DefaultLimit, and more than MaxLimit means MaxLimit.
+// Search finds tools and scripts: an empty query lists them, an exact path is a
+// lookup (see Find), everything else is ranked. Namespace narrows it; limit 0
+// means DefaultLimit, and more than MaxLimit means MaxLimit.
 func (x *Index) Search(query, namespace string, limit, offset int) proto.SearchResult {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -115,14 +49,7 @@ func (x *Index) Search(query, namespace string, limit, offset int) proto.SearchR
 	hits := x.find(strings.TrimSpace(query), namespace)
 	out := proto.SearchResult{Items: []proto.SearchItem{}, Total: len(hits)}
 	for _, id := range hits[min(offset, len(hits)):min(offset+limit, len(hits))] {
-		d := x.docs[id]
-		out.Items = append(out.Items, proto.SearchItem{
-			Path:        Path(d.namespace, d.tool.Ident),
-			Server:      d.server,
-			Tool:        d.tool.Name,
-			Signature:   Signature(d.namespace, d.tool),
-			Description: brief(d.tool.Description),
-		})
+		out.Items = append(out.Items, x.docs[id].item())
 	}
 	if end := offset + len(out.Items); end < len(hits) && len(out.Items) > 0 {
 		out.Remaining = len(hits) - end
@@ -131,113 +58,146 @@ func (x *Index) Search(query, namespace string, limit, offset int) proto.SearchR
 	return out
 }
 
-// Find is the tool at an exact path, or nil.
+// item is a document as a search shows it.
+func (d *doc) item() proto.SearchItem {
+	if d.script != nil {
+		return proto.SearchItem{
+			Kind: KindScript, Path: d.script.Path(),
+			Signature: d.script.Signature, Description: brief(d.script.Description),
+		}
+	}
+	return proto.SearchItem{
+		Path:        Path(d.namespace, d.tool.Ident),
+		Server:      d.server,
+		Tool:        d.tool.Name,
+		Signature:   Signature(d.namespace, d.tool),
+		Description: brief(d.tool.Description),
+	}
+}
+
+// Find is the tool at an exact path, or nil. A path is written as in a program
+// (tools.ns.tool, ns["tool"]), with a slash (ns/tool), or as a host names the
+// tool (ns_tool, mcp__ns__tool).
 func (x *Index) Find(path string) (server, namespace string, t *Tool) {
-	path = strings.TrimPrefix(path, "tools.")
-	for _, d := range x.docs {
-		rest, ok := strings.CutPrefix(path, d.namespace)
-		if !ok {
-			if rest, ok = strings.CutPrefix(path, d.server); !ok {
-				continue
-			}
-		}
-		switch rest {
-		case "." + d.tool.Ident, "." + d.tool.Name, "/" + d.tool.Name, `["` + d.tool.Name + `"]`:
-			return d.server, d.namespace, d.tool
-		}
+	if id, ok := x.lookup(path); ok && x.docs[id].tool != nil {
+		d := &x.docs[id]
+		return d.server, d.namespace, d.tool
 	}
 	return "", "", nil
 }
 
-func (x *Index) find(query, namespace string) []int {
-	inside := func(id int) bool {
-		return namespace == "" || x.docs[id].namespace == namespace || x.docs[id].server == namespace
+// Has reports whether there is something at an exact path.
+func (x *Index) Has(path string) bool {
+	_, ok := x.lookup(path)
+	return ok
+}
+
+// FindScript is the script at a path (run("name"), scripts.name), or nil.
+func (x *Index) FindScript(path string) *Script {
+	if id, ok := x.lookup(path); ok {
+		return x.docs[id].script
 	}
+	return nil
+}
+
+// scriptName is the name in the path of a script; empty when it is no such path.
+func scriptName(path string) string {
+	if name, ok := strings.CutPrefix(path, ScriptSpace+"."); ok {
+		return name
+	}
+	for _, mark := range [2]string{`"`, "'"} {
+		name, ok := strings.CutPrefix(path, "run("+mark)
+		if name, closed := strings.CutSuffix(name, mark+")"); ok && closed {
+			return name
+		}
+	}
+	return ""
+}
+
+// lookup is the document at an exact path. What a program may write comes
+// before what only a host does: two servers may share the latter.
+func (x *Index) lookup(path string) (int, bool) {
+	path = strings.TrimPrefix(path, "tools.")
+	for _, form := range []func(*doc, string) bool{(*doc).inProgram, (*doc).inHost} {
+		for id := range x.docs {
+			if form(&x.docs[id], path) {
+				return id, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// inProgram reports whether a path is this document's in a program.
+func (d *doc) inProgram(path string) bool {
+	if d.script != nil {
+		return scriptName(path) == d.script.Name
+	}
+	for _, name := range [2]string{d.namespace, d.server} {
+		rest, ok := strings.CutPrefix(path, name)
+		if !ok || rest == "" {
+			continue
+		}
+		switch rest[0] {
+		case '.':
+			if rest[1:] == d.tool.Ident || rest[1:] == d.tool.Name {
+				return true
+			}
+		case '/':
+			if rest[1:] == d.tool.Name || rest[1:] == d.tool.Ident {
+				return true
+			}
+		case '[':
+			if rest == `["`+d.tool.Name+`"]` || rest == "['"+d.tool.Name+"']" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inHost reports whether a path is the name that a host gives to this tool.
+func (d *doc) inHost(path string) bool {
+	if d.script != nil {
+		return false
+	}
+	rest, claude := strings.CutPrefix(path, "mcp__")
+	separator := "_"
+	if claude {
+		separator = "__"
+	}
+	tool, ok := strings.CutPrefix(rest, d.server)
+	if !ok {
+		return false
+	}
+	if tool, ok = strings.CutPrefix(tool, separator); !ok {
+		return false
+	}
+	return tool == d.tool.Name || tool == d.tool.Ident
+}
+
+// inside reports whether a search narrowed to namespace looks at a document.
+func (d *doc) inside(namespace string) bool {
+	if d.script != nil {
+		return namespace == "" || namespace == ScriptSpace
+	}
+	return namespace == "" || namespace == d.namespace || namespace == d.server
+}
+
+func (x *Index) find(query, namespace string) []int {
 	var all []int
 	if query == "" {
 		for id := range x.docs {
-			if inside(id) {
+			if x.docs[id].inside(namespace) {
 				all = append(all, id)
 			}
 		}
 		return all
 	}
-	if _, _, t := x.Find(query); t != nil {
-		for id, d := range x.docs {
-			if d.tool == t && inside(id) {
-				return []int{id}
-			}
-		}
+	if id, ok := x.lookup(query); ok && x.docs[id].inside(namespace) {
+		return []int{id}
 	}
-	return x.rank(tokens(query), inside)
-}
-
-// rank scores by BM25. A word that no tool has falls back to words it begins.
-func (x *Index) rank(words []string, inside func(int) bool) []int {
-	scores := map[int]float64{}
-	n := float64(len(x.docs))
-	add := func(list []posting, part float64) {
-		idf := math.Log(1 + (n-float64(len(list))+0.5)/(float64(len(list))+0.5))
-		for _, p := range list {
-			norm := bm25K * (1 - bm25B + bm25B*x.docs[p.doc].words/math.Max(1, x.mean))
-			scores[p.doc] += part * idf * p.weight * (bm25K + 1) / (p.weight + norm)
-		}
-	}
-	for _, w := range words {
-		if list, ok := x.terms[w]; ok {
-			add(list, 1)
-			continue
-		}
-		if len(w) < 3 {
-			continue
-		}
-		for term, list := range x.terms {
-			if strings.HasPrefix(term, w) || len(term) >= 4 && strings.HasPrefix(w, term) {
-				add(list, 0.5)
-			}
-		}
-	}
-	var out []int
-	for id := range scores {
-		if inside(id) {
-			out = append(out, id)
-		}
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if a, b := scores[out[i]], scores[out[j]]; a != b {
-			return a > b
-		}
-		return out[i] < out[j]
-	})
-	return out
-}
-
-// tokens splits text into lower-case words: at everything that is neither
-// letter nor digit, and where a capital follows a small letter.
-func tokens(text string) []string {
-	var out []string
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			out = append(out, strings.ToLower(string(word)))
-			word = word[:0]
-		}
-	}
-	small := false
-	for _, r := range text {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			flush()
-			small = false
-			continue
-		}
-		if small && unicode.IsUpper(r) {
-			flush()
-		}
-		small = unicode.IsLower(r)
-		word = append(word, r)
-	}
-	flush()
-	return out
+	return x.rank(query, namespace)
 }
 
 // brief is the first sentence or line of a description, at most 200 characters.

@@ -20,12 +20,15 @@ func (a *app) catalogCommand() *cobra.Command {
 		Args:    args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return catalogRun(cmd.Context(), a, q) },
 	}
-	c.Flags().IntVar(&q.Budget, "budget", 0, "most `tokens` that the signatures may cost; default: 2000")
+	c.Flags().IntVar(&q.Budget, "budget", 0, "most `tokens` that it may cost; default: 2000")
 	c.Flags().StringVar(&q.Since, "since", "", "`fingerprint` of a catalogue printed before")
 	return c
 }
 
 func catalogRun(ctx context.Context, a *app, q proto.CatalogQuery) error {
+	if err := notNegative(map[string]int{"budget": q.Budget}); err != nil {
+		return err
+	}
 	c, err := a.connect()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,8 +17,8 @@ func (a *app) searchCommand() *cobra.Command {
 	var q proto.Search
 	c := &cobra.Command{
 		Use:     "search [QUERY]",
-		Short:   "Find tools by what they do",
-		Long:    "Finds tools by what they do; without a query all are listed. Servers that were never\nstarted are started for that, with --namespace only that one.",
+		Short:   "Find tools and saved scripts by what they do",
+		Long:    "Finds tools and saved scripts by what they do: words in any form and order, by other words\nfor the same, with a slip; a path such as fs.read_file is a lookup; without a query all are\nlisted. Servers that were never started are started for that, with --namespace only that one.",
 		Example: "  tenon search take a screenshot\n  tenon search --namespace memory",
 		Args:    args(0, -1),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -25,13 +26,16 @@ func (a *app) searchCommand() *cobra.Command {
 			return searchRun(cmd.Context(), a, q)
 		},
 	}
-	c.Flags().StringVar(&q.Namespace, "namespace", "", "only tools of this `name`")
+	c.Flags().StringVar(&q.Namespace, "namespace", "", "only tools of this `name`; scripts: only saved scripts")
 	c.Flags().IntVar(&q.Limit, "limit", 0, "most results; default: 10")
 	c.Flags().IntVar(&q.Offset, "offset", 0, "results to leave out, for the next page")
 	return c
 }
 
 func searchRun(ctx context.Context, a *app, q proto.Search) error {
+	if err := notNegative(map[string]int{"limit": q.Limit, "offset": q.Offset}); err != nil {
+		return err
+	}
 	c, err := a.connect()
 	if err != nil {
 		return err
@@ -62,6 +66,16 @@ func searchRun(ctx context.Context, a *app, q proto.Search) error {
 	return nil
 }
 
+// notNegative refuses a number below 0 that a flag gives.
+func notNegative(flags map[string]int) error {
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		if n := flags[flag]; n < 0 {
+			return fault.New(fault.UsageError, "--%s must be a whole number, not %d", flag, n)
+		}
+	}
+	return nil
+}
+
 // nothingFound says why, where it is a name that nobody has.
 func nothingFound(ctx context.Context, a *app, q proto.Search, total int) error {
 	if q.Namespace != "" {
@@ -73,7 +87,7 @@ func nothingFound(ctx context.Context, a *app, q proto.Search, total int) error 
 		for _, s := range servers {
 			names = append(names, s.Namespace)
 		}
-		if !slices.Contains(names, q.Namespace) {
+		if q.Namespace != catalog.ScriptSpace && !slices.Contains(names, q.Namespace) {
 			e := fault.New(fault.NotFound, "no server is called %q in programs", q.Namespace)
 			if near := catalog.Nearest(q.Namespace, names, 1); len(near) == 1 {
 				return e.WithHint("did you mean %s?", near[0])

@@ -40,11 +40,11 @@ func gateway() []gatewayTool {
 				{name: "tool", kind: "string", required: true, description: "The tool's own name."},
 				{name: "arguments", kind: "object", description: "The tool's arguments."},
 			}, (*exchange).callOne},
-		{"search", "Finds tools of the project's MCP servers. Answers with signatures as they are called inside exec.",
+		{"search", "Finds tools of the project's MCP servers, and saved scripts. Answers with signatures as they are called inside exec.",
 			[]argument{
 				{name: "query", kind: "string", required: true, description: "A few words; empty lists everything."},
-				{name: "namespace", kind: "string", description: "Only tools of this namespace."},
-				{name: "limit", kind: "integer", description: "At most so many; 10 by default.", min: number(1), max: number(100)},
+				{name: "namespace", kind: "string", description: "Only tools of this namespace; scripts: only saved scripts."},
+				{name: "limit", kind: "integer", description: "At most so many; 10 by default, 100 at most.", min: number(0)},
 				{name: "offset", kind: "integer", description: "Where the next page starts.", min: number(0)},
 			}, (*exchange).search},
 		{"types", "TypeScript declarations of the project's MCP tools, exact where search is short. Read them before a program " +
@@ -55,7 +55,7 @@ func gateway() []gatewayTool {
 		{"catalog", "Lists what the project's MCP servers offer, within a budget of tokens; with `since`, only what changed. The names " +
 			"are for programs (exec) and call.",
 			[]argument{
-				{name: "budget", kind: "integer", description: "Tokens it may cost; 2000 by default.", min: number(100), max: number(50_000)},
+				{name: "budget", kind: "integer", description: "Tokens it may cost; 2000 by default.", min: number(0)},
 				{name: "since", kind: "string", description: "The fingerprint you have; answers with what changed since."},
 			}, (*exchange).catalogue},
 		{"status", "Shows what this session holds: server instances, running programs, questions that wait for the user.",

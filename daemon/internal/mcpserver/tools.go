@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/run"
 	"tenon/proto"
@@ -116,7 +117,11 @@ func (x *exchange) search(given map[string]json.RawMessage) outcome {
 		if about != "" {
 			about = " — " + about
 		}
-		lines = append(lines, fmt.Sprintf("%s%s [server %q, tool %q]", item.Signature, about, item.Server, item.Tool))
+		from := fmt.Sprintf("server %q, tool %q", item.Server, item.Tool)
+		if item.Kind == catalog.KindScript {
+			from = "saved script"
+		}
+		lines = append(lines, fmt.Sprintf("%s%s [%s]", item.Signature, about, from))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, fmt.Sprintf("No tool matches %q.", q.Query))

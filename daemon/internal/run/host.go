@@ -157,6 +157,9 @@ func (h *host) Search(ctx context.Context, query []byte) ([]byte, error) {
 		return nil, fault.New(fault.InvalidToolInput, "search takes words and {namespace, limit, offset}").Because(err).
 			WithHint(`for example search("screenshot", {limit: 5})`)
 	}
+	if q.Limit < 0 || q.Offset < 0 {
+		return nil, fault.New(fault.InvalidToolInput, "limit and offset of a search are whole numbers, not below 0")
+	}
 	return proto.Marshal(h.r.m.o.Path.Search(ctx, h.request, q))
 }
 

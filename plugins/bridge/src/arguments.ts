@@ -37,8 +37,8 @@ export const argumentsOf = {
   },
   tenon_search: {
     query: { schema: { type: "string", description: "A few words; empty lists everything." }, required: true },
-    namespace: { schema: { type: "string", description: "Only tools of this namespace." } },
-    limit: { schema: { type: "integer", description: "At most so many; 10 by default.", minimum: 1, maximum: 100 } },
+    namespace: { schema: { type: "string", description: "Only tools of this namespace; scripts: only saved scripts." } },
+    limit: { schema: { type: "integer", description: "At most so many; 10 by default, 100 at most.", minimum: 0 } },
     offset: { schema: { type: "integer", description: "Where the next page starts.", minimum: 0 } },
   },
   tenon_types: {
@@ -52,7 +52,7 @@ export const argumentsOf = {
   },
   tenon_catalog: {
     budget: {
-      schema: { type: "integer", description: "Tokens it may cost; 2000 by default.", minimum: 100, maximum: 50_000 },
+      schema: { type: "integer", description: "Tokens it may cost; 2000 by default.", minimum: 0 },
     },
     since: { schema: { type: "string", description: "The fingerprint you have; answers with what changed since." } },
   },

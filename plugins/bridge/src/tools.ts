@@ -111,7 +111,7 @@ export const tools: Record<ToolID, ToolSpec> = {
   },
   tenon_search: {
     description:
-      "Finds tools of the project's MCP servers. Answers with signatures as they are called inside tenon_exec.",
+      "Finds tools of the project's MCP servers, and saved scripts. Answers with signatures as they are called inside tenon_exec.",
     args: argumentsOf.tenon_search,
     summary: (args: SearchArguments) => ({ query: args.query }),
     work: async (bridge, args: SearchArguments, call) =>
@@ -191,7 +191,8 @@ function callOutput(args: CallArguments, result: CallResult): ToolOutput {
 function searchOutput(args: SearchArguments, found: SearchResult): ToolOutput {
   const lines = found.items.map((item) => {
     const about = item.description ? ` — ${item.description.split("\n")[0]}` : ""
-    return `${item.signature}${about} [server "${item.server}", tool "${item.tool}"]`
+    const from = item.kind === "script" ? "saved script" : `server "${item.server}", tool "${item.tool}"`
+    return `${item.signature}${about} [${from}]`
   })
   if (lines.length === 0) lines.push(`No tool matches "${args.query}".`)
   if (found.next) lines.push(`${found.remaining} more: offset ${found.next.offset}`)

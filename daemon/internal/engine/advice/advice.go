@@ -74,7 +74,7 @@ func (s spot) reference(words string) string {
 	if callers[strings.ToLower(name)] {
 		return callHint
 	}
-	return s.nearest(name)
+	return ""
 }
 
 // misuse is the hint for a value that is not what it is used as.

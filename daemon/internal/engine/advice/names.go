@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/engine"
 )
 
@@ -99,7 +98,7 @@ func (s spot) path(word string) string {
 				continue
 			}
 			if tool := strings.TrimLeft(rest, "_.-"); tool != rest && tool != "" {
-				best, length = catalog.Path(n.Name, identOf(n, tool)), len(prefix)
+				best, length = toolPath(n.Name, identOf(n, tool)), len(prefix)
 			}
 		}
 	}
@@ -110,13 +109,15 @@ func (s spot) path(word string) string {
 	for _, n := range s.Namespaces {
 		for ident, wire := range n.Tools {
 			if ident == word || wire == word {
-				found = append(found, catalog.Path(n.Name, ident))
+				found = append(found, toolPath(n.Name, ident))
 			}
 		}
 	}
 	slices.Sort(found)
 	return strings.Join(found[:min(len(found), 3)], ", ")
 }
+
+func toolPath(namespace, ident string) string { return "tools." + namespace + "." + ident }
 
 // identOf is how a program writes a tool of n.
 func identOf(n engine.Namespace, tool string) string {
@@ -148,28 +149,9 @@ func (s spot) hyphen(name string) (written, path string) {
 		if len(parts) == 1 {
 			return word, "tools." + n.Name
 		}
-		return word, catalog.Path(n.Name, identOf(*n, parts[1]))
+		return word, toolPath(n.Name, identOf(*n, parts[1]))
 	}
 	return "", ""
-}
-
-// globals are the names of a program that are easily misspelt.
-var globals = []string{"tools", "call", "search", "describe", "emit", "log", "console", "args", "input", "session", "sleep", "ToolError"}
-
-// nearest names the server or global that a name is nearest to.
-func (s spot) nearest(name string) string {
-	if len(name) < 4 {
-		return ""
-	}
-	names := slices.Clone(globals)
-	for _, n := range s.Namespaces {
-		names = append(names, n.Name)
-	}
-	// A slip keeps the first letter; what does not is a variable of the program.
-	if near := catalog.Nearest(name, names, 1); len(near) == 1 && near[0][0] == name[0] {
-		return "did you mean " + near[0] + "?"
-	}
-	return ""
 }
 
 // example is a path of this program's own tools.

@@ -15,7 +15,6 @@ const (
 // same are messages of QuickJS and JavaScriptCore for which V8 has one.
 var same = map[string]string{
 	"Maximum call stack size exceeded.":                  stackOverflow,
-	"string too long":                                    longString,
 	"cannot convert BigInt to number":                    mixedBigInt,
 	"cannot convert to BigInt":                           mixedBigInt,
 	"Invalid mix of BigInt and other type in addition.":  mixedBigInt,
@@ -53,8 +52,11 @@ func (s spot) words(name, message string) string {
 			return bare + " is not defined"
 		}
 	case "RangeError":
-		if invalidCount().MatchString(message) {
+		switch {
+		case invalidCount().MatchString(message):
 			return "Invalid count value"
+		case message == "string too long":
+			return longString
 		}
 	case "AggregateError":
 		if message == "" || strings.HasPrefix(message, ": ") {

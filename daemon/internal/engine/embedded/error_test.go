@@ -34,7 +34,7 @@ func TestErrorsHaveKindAndPositionInTheSourceAsWritten(t *testing.T) {
 		{"await gh.get({}); await new Promise(() => {})", fault.ScriptError, "nothing can settle", 0, 0},
 		{"function f(n: number): number {\n  return f(n + 1) + 1\n}\nf(0)", fault.ScriptError, "call stack", 2, 16},
 		{"JSON.parse('['.repeat(1e5) + ']'.repeat(1e5))", fault.ScriptError, "call stack", 1, 34},
-		{"const o: any = {}; o.o = o; o", fault.ScriptError, "circular", 0, 0},
+		{"const o: any = {}; o.o = o; o", fault.ScriptError, ".o refers back", 0, 0},
 		{"await gh.fail({ a: 1 })", fault.ToolFailure, "no such thing", 1, 10},
 		{"const x = 1\n\nawait tools.fs.fail({})\n", fault.ToolFailure, "no such thing", 3, 16},
 		{"export default async () => {\n  await gh.fail({})\n}", fault.ToolFailure, "no such thing", 2, 12},
@@ -49,7 +49,7 @@ func TestErrorsHaveKindAndPositionInTheSourceAsWritten(t *testing.T) {
 		{"let a: any = 1; for (let i = 0; i < 150; i++) a = [a]; a", fault.ScriptError, "deeper than 100 levels", 0, 0},
 		{"let a: any = {}; for (let i = 0; i < 150; i++) a = { a }; await gh.get(a)", fault.InvalidToolInput, "deeper than 100 levels", 1, 72},
 		{"await gh.get([1] as any)", fault.InvalidToolInput, "must be an object", 1, 10},
-		{"const o: any = {}; o.o = o; await gh.get(o)", fault.InvalidToolInput, "circular", 1, 42},
+		{"const o: any = {}; o.o = o; await gh.get(o)", fault.InvalidToolInput, ".o refers back", 1, 42},
 	} {
 		out, _ := execute(t, c.source)
 		if out.Err == nil || out.Err.Kind != c.kind || !strings.Contains(out.Err.Message, c.has) {

@@ -12,7 +12,7 @@ import (
 func TestAProgramGetsNoFunctionOfTheBridge(t *testing.T) {
 	for _, where := range []string{
 		"await call('gh', 'get', {}, { timeout: { valueOf() { look(); return 1000 } } })",
-		"await call({ toString() { look(); return 'gh' } }, 'get', {})",
+		"await search({ toString() { look(); return 'gh' } })",
 		"await call('gh', 'get', { get a() { look(); return 1 } })",
 		"emit({ toJSON() { look(); return 1 } })",
 		"setTimeout(() => {}, { valueOf() { look(); return 1 } })",

@@ -41,7 +41,7 @@ func Imports(from, written string) []string {
 // bundle compiles a source and the modules that it imports into one text.
 func (p *Program) bundle(s Source, target Target) (*tail, error) {
 	t := target.options()
-	entry := plainText(s.Text)
+	entry := Plain(s.Text)
 	r := esbuild.Build(esbuild.BuildOptions{
 		EntryPoints: []string{s.Path}, Outfile: "/out.js", AbsWorkingDir: "/", Bundle: true, Write: false,
 		Format: esbuild.FormatESModule, Platform: esbuild.PlatformNeutral, TreeShaking: esbuild.TreeShakingFalse,
@@ -127,7 +127,7 @@ func (s Source) bundleError(m esbuild.Message) error {
 			text = s.Modules[strings.TrimPrefix(m.Location.File, space+":")]
 		}
 	}
-	e := parseError(plainText(text), m, 0)
+	e := parseError(Plain(text), m, 0)
 	if e.Position != nil {
 		e.Position.File = file
 	}

@@ -54,7 +54,7 @@ func (p *Program) module(s Source, target Target) (*tail, error) {
 	o := target.options()
 	// An import of a value that is never used is an import all the same.
 	o.TsconfigRaw = `{"compilerOptions":{"verbatimModuleSyntax":true}}`
-	source := plainText(s.Text)
+	source := Plain(s.Text)
 	return p.build(source, source, o)
 }
 

@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Source is what is compiled.
@@ -50,12 +52,51 @@ func (s Source) key(target Target) (key cacheKey) {
 	return key
 }
 
-// plainText is a source without what only a file has: a byte order mark, and the
-// line that names its interpreter.
-func plainText(source string) string {
+// Plain is a source without what is no part of the program: the byte order mark
+// of a file, the line that names its interpreter, and the Markdown code fence
+// around the whole of it. Every line stays in its place.
+func Plain(source string) string {
 	source = strings.TrimPrefix(source, "\ufeff")
 	if strings.HasPrefix(source, "#!") {
 		source = "//" + source[2:]
 	}
-	return source
+	text, _ := unfence(source)
+	return text
+}
+
+// Fenced reports whether Plain takes a code fence away.
+func Fenced(source string) bool {
+	_, fenced := unfence(strings.TrimPrefix(source, "\ufeff"))
+	return fenced
+}
+
+// fence is the line that opens a block of code in Markdown. Three backticks are
+// an empty template with another behind it for the language, and never meant.
+var fence = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?i)^[ \t]*```[ \t]*(?:ts|typescript|js|javascript|mts|mjs|cts|cjs|tsx|jsx|tenon)?[ \t]*\r?$")
+})
+
+// unfence empties the lines of the fence, where one block is all that there is.
+func unfence(source string) (text string, fenced bool) {
+	if !strings.HasPrefix(strings.TrimLeft(source, " \t\r\n"), "```") {
+		return source, false
+	}
+	lines := strings.Split(source, "\n")
+	first, last := 0, len(lines)-1
+	for strings.TrimSpace(lines[first]) == "" {
+		first++
+	}
+	for strings.TrimSpace(lines[last]) == "" {
+		last--
+	}
+	if last <= first || !fence().MatchString(lines[first]) || strings.TrimSpace(lines[last]) != "```" {
+		return source, false
+	}
+	for _, line := range lines[first+1 : last] {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			return source, false // several blocks: which one is meant is not known
+		}
+	}
+	lines[first], lines[last] = "", ""
+	return strings.Join(lines, "\n"), true
 }

@@ -78,7 +78,10 @@ func asModule(source string, target Target) (*Program, error) {
 }
 
 func transformText(source string, target Target) (*Program, error) {
-	source = plainText(source)
+	source = Plain(source)
+	if e := foreignFence(source); e != nil {
+		return nil, e
+	}
 	first, second := transformBody, asModule
 	switch {
 	case !strings.Contains(source, "import") && !strings.Contains(source, "export"):
@@ -109,9 +112,14 @@ func transformBody(source string, target Target) (*Program, error) {
 	}
 	at := t.mainAt()
 	if at < 0 || t.tokens[at].match != len(t.tokens)-1 {
-		return nil, fault.New(fault.ParseError, `unexpected "}"`).WithHint("a closing brace has no opening one")
+		if e := extraBrace(source); e != nil {
+			return nil, e
+		}
+		return nil, fault.New(fault.ParseError, `unexpected "}"`).WithHint(noOpening)
 	}
-	t.list(at+1, t.tokens[at].match, false)
+	if !t.sole(at+1, t.tokens[at].match) {
+		t.list(at+1, t.tokens[at].match, false)
+	}
 	code, edits := apply(t.code, t.out)
 	p.Code, p.Edits = codeHead+code+codeTail, edits
 	return p, nil
@@ -173,14 +181,15 @@ func parseError(source string, m esbuild.Message, skip int) *fault.Error {
 	}
 	last := 1 + strings.Count(source, "\n")
 	if l.Line-skip > last { // the closing brace that we put behind the source
+		if at := extraBrace(source); at != nil {
+			return at
+		}
 		e.Position = &fault.Position{Line: last, Column: len(source) - strings.LastIndexByte(source, '\n')}
-		e.Message = "unexpected end of the program"
+		e.Message, e.Hint = "unexpected end of the program", "a bracket or a brace is not closed"
 		return e
 	}
 	e.Position = &fault.Position{Line: max(1, l.Line-skip), Column: l.Column + 1}
-	if line := strings.TrimSpace(l.LineText); line != "" {
-		e.Hint = "in: " + clip(line, 120)
-	}
+	e.Hint = mistake(source, m.Text, l)
 	return e
 }
 

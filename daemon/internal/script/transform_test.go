@@ -45,8 +45,8 @@ func TestTheLastStatementIsReturned(t *testing.T) {
 		"if (a) for (;;) b(); else c()": "if (a) for (; ; ) b(); else return (c());",
 		"if (x) /re/.test(y); else z()": "if (x) return (/re/.test(y)); else return (z());",
 		"let x\n/a;/.test(x)":           "let x; return (/a;/.test(x));",
-		"function f() {}":               "function f() { }",
-		"async () => 1":                 "return (async () => 1);",
+		"f; function f() {}":            "f; function f() { }",
+		"f(); async () => 1":            "f(); return (async () => 1);",
 		"using x = y(); x.z":            "using x = y(); return (x.z);",
 		"import('x')":                   `return (import("x"));`,
 		"a ? b : c":                     "return (a ? b : c);",
@@ -102,6 +102,87 @@ func TestALastStatementThatIsFoldedIsReturned(t *testing.T) {
 	} {
 		if got := body(t, source); got != want {
 			t.Errorf("%q\n got %s\nwant %s", source, got, want)
+		}
+	}
+}
+
+// A program that is nothing but a function would do nothing.
+func TestAProgramThatIsOneFunctionIsCalled(t *testing.T) {
+	const called = "(globalThis.input, { args: globalThis.args })"
+	for source, want := range map[string]string{
+		"async () => 1":                          "return (async () => 1)" + called + ";",
+		"x => { return x }":                      "return ((x) => { return x; })" + called + ";",
+		"(async () => { await f() });":           "return ((async () => { await f(); }))" + called + ";",
+		"(async function () { await f() })":      "return ((async function() { await f(); }))" + called + ";",
+		"(function main() { f() })":              "return ((function main() { f(); }))" + called + ";",
+		"async function main(a = {}) { f() }":    "async function main(a = {}) { f(); } return main" + called + ";",
+		"interface A {}\nfunction main(a: A) {}": "function main(a) { } return main" + called + ";",
+		"// why\nasync () => {\n  f()\n}":        "return (async () => { f(); })" + called + ";",
+		// These are something else.
+		"(async () => { await f() })()":    "return ((async () => { await f(); })());",
+		"(() => 1, f())":                   "return (() => 1, f());",
+		"function* g() {}":                 "function* g() { }",
+		"class A {}":                       "class A { }",
+		"async (x)":                        "return (async(x));",
+		"const f = () => 1":                "const f = () => 1;",
+		"function a() {}\nfunction b() {}": "function a() { } function b() { }",
+		"x = () => 1":                      "return (x = () => 1);",
+	} {
+		if got := body(t, source); got != want {
+			t.Errorf("%q\n got %s\nwant %s", source, got, want)
+		}
+	}
+}
+
+func TestACodeFenceIsNoPartOfTheProgram(t *testing.T) {
+	for source, want := range map[string]string{
+		"```ts\n1 + x\n```":                     "return (1 + x);",
+		"\n```\nx\n```\n\n":                     "return (x);",
+		"```TypeScript\r\n`a`\r\n+x\r\n```\r\n": "return (`a` + x);",
+		"\ufeff``` js\nx\n```":                  "return (x);",
+	} {
+		if got := body(t, source); got != want || !Fenced(source) {
+			t.Errorf("%q: %s, fenced %v", source, got, Fenced(source))
+		}
+	}
+	if p, err := Transform("```ts\nx\ny(\n```", QuickJS); err == nil {
+		t.Errorf("%v", p)
+	}
+	for _, source := range []string{"```ts\nx\n```\n```ts\ny\n```", "```python\nx\n```", "Look:\n```ts\nx\n```", "```ts\nx", "x", "```"} {
+		if Fenced(source) || Plain(source) != source {
+			t.Errorf("%q was taken for a program in a fence", source)
+		}
+	}
+}
+
+func TestMistakesAreTold(t *testing.T) {
+	for source, want := range map[string]string{
+		"Here it is:\n```ts\nx\n```":        "without the text around it",
+		"\n```ts\nx\n```\n```ts\ny\n```":    "several blocks",
+		"```python\nprint(1)\n```":          "TypeScript or JavaScript",
+		"a = b.filter(x =&gt; x)":           "HTML entities",
+		"const a = \u201chi\u201d":          "typographic quotes",
+		"const a = 5 \u2013 3":              "this dash is no minus",
+		"const a = 5;\u200b":                "an invisible character",
+		"const a = {\n  b: 1,\n  \u2026\n}": "code that was left out",
+		"const a = 1;\\nconst b = 2;":       "escaped twice",
+		"def f(x):\n    return x":           "not Python",
+		"for x in items:\n  print(x)":       "not Python",
+		"ls -la | grep foo":                 "not commands of a shell",
+		"const a = <div>hi</div>;":          "no JSX",
+		"<script>\nconst a = 1;\n</script>": "without HTML",
+		`{"code": "await x()"}`:             `not JSON that holds it as "code"`,
+		"[1].forEach(x => { await f(x) })":  "make the function around it async",
+		"const a = \"x\ny\";":               "in backticks",
+		"let a = 1;\nlet a = 2;":            "another name",
+		"function f() { return 1 }}\nf()":   noOpening,
+		"f(() => {\n  g();\n":               "is not closed",
+		"const a = ;":                       "in: const a = ;",
+	} {
+		_, err := Transform(source, QuickJS)
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Position == nil || !strings.Contains(f.Hint, want) {
+			t.Errorf("%q: %v %+v, want %q", source, err, f, want)
 		}
 	}
 }

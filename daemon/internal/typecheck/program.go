@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"tenon/daemon/internal/script"
 )
 
 // Names of the files of a check. Declarations are .d.ts files, in which a
@@ -57,10 +59,7 @@ func programOf(r Request) *program {
 	if r.Process {
 		p.host += processTypes
 	}
-	source := strings.TrimPrefix(r.Source, "\ufeff")
-	if strings.HasPrefix(source, "#!") {
-		source = "//" + source[2:]
-	}
+	source := script.Plain(r.Source)
 	if r.Module {
 		p.text = source
 		return p

@@ -271,7 +271,7 @@ func TestNothingOfAProjectWithoutTrustIsExecuted(t *testing.T) {
 	at.Trusted = false
 	bin := filepath.Join(at.Dir, "bin") // of the project, and in the caller's PATH
 	proof := filepath.Join(t.TempDir(), "executed")
-	script(t, filepath.Join(bin, "tsc"), "echo > "+proof)
+	shellScript(t, filepath.Join(bin, "tsc"), "echo > "+proof)
 	at.Env = map[string]string{"PATH": bin + ":" + at.Env["PATH"]}
 	// What else PATH has is not the project's: the directory of node may hold a tsc.
 	_, err := checker(t, Options{}).Check(context.Background(), Request{Source: "1", Place: at})
@@ -307,7 +307,7 @@ func TestAProjectsCheckerReachesOnlyItsOwnFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	evil := filepath.Join(at.Dir, "node_modules", "typescript", "bin", "tsc")
-	script(t, evil, "")
+	shellScript(t, evil, "")
 	source := fmt.Sprintf("const fs = require('fs');\nfor (const f of [() => fs.readFileSync(%q), () => fs.writeFileSync(%q, 'x')])\n"+
 		"  try { f(); console.log('program.ts(1,1): error TS1: it could') } catch (e) { console.log('program.ts(1,1): error TS2: ' + e.code) }", secret, proof)
 	if err := os.WriteFile(evil, []byte(source), 0o755); err != nil {
@@ -324,8 +324,8 @@ func TestAProjectsCheckerReachesOnlyItsOwnFiles(t *testing.T) {
 	}
 }
 
-// script writes an executable shell script.
-func script(t *testing.T, file, body string) {
+// shellScript writes an executable shell script.
+func shellScript(t *testing.T, file, body string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func script(t *testing.T, file, body string) {
 func double(t *testing.T, body string) Place {
 	t.Helper()
 	bin, dir := t.TempDir(), t.TempDir()
-	script(t, filepath.Join(bin, "tsc"), body)
+	shellScript(t, filepath.Join(bin, "tsc"), body)
 	return Place{Dir: dir, Workspace: dir, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")}}
 }
 
@@ -398,7 +398,7 @@ func TestTheSameCheckIsMadeOnce(t *testing.T) {
 		t.Errorf("%q", raw)
 	}
 	// Another state of the checker is another checker.
-	script(t, strings.Split(at.Env["PATH"], ":")[0]+"/tsc", "echo xx >> "+count)
+	shellScript(t, strings.Split(at.Env["PATH"], ":")[0]+"/tsc", "echo xx >> "+count)
 	check("1", "a")
 	if raw, _ := os.ReadFile(count); !strings.HasSuffix(string(raw), "xx\n") {
 		t.Errorf("%q", raw)

@@ -4,6 +4,7 @@
  */
 
 export type * from "./bridge.ts"
+export type * from "./material.ts"
 export type * from "./preset.ts"
 export type * from "./program.ts"
 export type * from "./rest.ts"

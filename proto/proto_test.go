@@ -36,6 +36,7 @@ var goTypes = func() map[string]reflect.Type {
 		RPCMessage{}, RPCError{}, Done{},
 		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},
 		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramScriptRun{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
+		OfferArgument{}, Resource{}, ResourceTemplate{}, Prompt{}, OfferProblem{}, Resources{}, ResourceTemplates{}, Prompts{}, OfferQuery{}, ResourceRead{}, PromptGet{},
 	} {
 		t := reflect.TypeOf(v)
 		out[t.Name()] = t
@@ -47,7 +48,7 @@ var goTypes = func() map[string]reflect.Type {
 var notMessages = []string{"FieldError"}
 
 // files are the files of types; each has schema/, fixtures/, Go and TypeScript.
-var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset"}
+var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "material"}
 
 func TestEveryTypeHasATwin(t *testing.T) {
 	declared := map[string]string{} // type -> file

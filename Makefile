@@ -6,6 +6,7 @@
 #   make lint    formatters and checkers
 #   make fmt     formats what lint would complain of
 #   make bench   ratios to the direct call, measured in the same run
+#   make context-cost   what tools cost a model's context, directly and through tenon
 #   make soak    minutes of load with faults, bounded
 #   make audit   known weaknesses of what we depend on; says when it cannot ask
 #   make clean   removes what was built
@@ -29,7 +30,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle
 CARRIED  := opencode-v1/package.json $(addprefix opencode-v1/dist/,tenon.js tui.js) \
   $(addprefix opencode-v2/dist/,server.js tui.js rpc.js package.json)
 
-.PHONY: build generate plugins demo test lint fmt bench soak audit clean
+.PHONY: build generate plugins demo test lint fmt bench context-cost soak audit clean
 .DEFAULT_GOAL := build
 
 build: generate plugins
@@ -74,6 +75,9 @@ fmt:
 
 bench: build
 	@./test/bench
+
+context-cost: build
+	@./test/context-cost
 
 soak: build
 	@./test/soak

@@ -91,7 +91,7 @@ func (x *exchange) exec(given map[string]json.RawMessage) outcome {
 		return failure(err)
 	}
 	res := started.Wait()
-	return outcome{text: run.Text(res, textLimits), failed: res.Error, meta: map[string]any{"run": res.ID, "calls": res.Calls}}
+	return outcome{text: run.Text(res, textLimits), failed: res.Error, meta: map[string]any{"run": res.ID, "calls": res.Calls, "result": res}}
 }
 
 func (x *exchange) callOne(given map[string]json.RawMessage) outcome {
@@ -113,15 +113,7 @@ func (x *exchange) search(given map[string]json.RawMessage) outcome {
 	found := x.c.s.o.Path.Search(x.ctx, x.request(""), q)
 	var lines []string
 	for _, item := range found.Items {
-		about, _, _ := strings.Cut(item.Description, "\n")
-		if about != "" {
-			about = " — " + about
-		}
-		from := fmt.Sprintf("server %q, tool %q", item.Server, item.Tool)
-		if item.Kind == catalog.KindScript {
-			from = "saved script"
-		}
-		lines = append(lines, fmt.Sprintf("%s%s [%s]", item.Signature, about, from))
+		lines = append(lines, foundLine(item))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, fmt.Sprintf("No tool matches %q.", q.Query))
@@ -130,6 +122,23 @@ func (x *exchange) search(given map[string]json.RawMessage) outcome {
 		lines = append(lines, fmt.Sprintf("%d more: offset %d", found.Remaining, found.Next.Offset))
 	}
 	return outcome{text: strings.Join(lines, "\n"), meta: map[string]any{"total": found.Total}}
+}
+
+// foundLine is one thing found as a model reads it. What it knows from the line
+// already is not said again: that a result is of no known type, and the names of
+// server and tool where the path has them.
+func foundLine(item proto.SearchItem) string {
+	line := strings.TrimSuffix(item.Signature, ": Promise<unknown>")
+	if about, _, _ := strings.Cut(item.Description, "\n"); about != "" {
+		line += " — " + about
+	}
+	switch {
+	case item.Kind == catalog.KindScript:
+		line += " [saved script]"
+	case item.Path != "tools."+item.Server+"."+item.Tool:
+		line += fmt.Sprintf(" [server %q, tool %q]", item.Server, item.Tool)
+	}
+	return line
 }
 
 func (x *exchange) types(given map[string]json.RawMessage) outcome {

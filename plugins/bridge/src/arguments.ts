@@ -37,7 +37,9 @@ export const argumentsOf = {
   },
   tenon_search: {
     query: { schema: { type: "string", description: "A few words; empty lists everything." }, required: true },
-    namespace: { schema: { type: "string", description: "Only tools of this namespace; scripts: only saved scripts." } },
+    namespace: {
+      schema: { type: "string", description: "Only tools of this namespace; scripts: only saved scripts." },
+    },
     limit: { schema: { type: "integer", description: "At most so many; 10 by default, 100 at most.", minimum: 0 } },
     offset: { schema: { type: "integer", description: "Where the next page starts.", minimum: 0 } },
   },

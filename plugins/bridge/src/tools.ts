@@ -4,7 +4,7 @@
  * stopped is each plugin's own.
  */
 
-import type { CallResult, Catalog, Origin, RuleList, RunDone, SearchResult, Types } from "@tenon/proto"
+import type { CallResult, Catalog, Origin, RuleList, RunDone, SearchItem, SearchResult, Types } from "@tenon/proto"
 import { argumentsOf, type Arguments } from "./arguments.ts"
 import type { Bridge } from "./bridge.ts"
 import { explain, isFailure, type Failure } from "./failure.ts"
@@ -189,11 +189,7 @@ function callOutput(args: CallArguments, result: CallResult): ToolOutput {
 }
 
 function searchOutput(args: SearchArguments, found: SearchResult): ToolOutput {
-  const lines = found.items.map((item) => {
-    const about = item.description ? ` — ${item.description.split("\n")[0]}` : ""
-    const from = item.kind === "script" ? "saved script" : `server "${item.server}", tool "${item.tool}"`
-    return `${item.signature}${about} [${from}]`
-  })
+  const lines = found.items.map(foundLine)
   if (lines.length === 0) lines.push(`No tool matches "${args.query}".`)
   if (found.next) lines.push(`${found.remaining} more: offset ${found.next.offset}`)
   return {
@@ -201,6 +197,17 @@ function searchOutput(args: SearchArguments, found: SearchResult): ToolOutput {
     output: lines.join("\n"),
     metadata: { total: found.total },
   }
+}
+
+/**
+ * One thing found as a model reads it. What it knows from the line already is not said again: that a result is of no
+ * known type, and the names of server and tool where the path has them.
+ */
+function foundLine({ kind, path, server, tool, signature, description }: SearchItem): string {
+  const about = description ? ` — ${description.split("\n")[0]}` : ""
+  const line = signature.replace(/: Promise<unknown>$/, "") + about
+  if (kind === "script") return `${line} [saved script]`
+  return path === `tools.${server}.${tool}` ? line : `${line} [server "${server}", tool "${tool}"]`
 }
 
 function typesOutput({ text: types, warnings = [] }: Types): ToolOutput {

@@ -108,6 +108,9 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
+	Returns      string          `json:"returns"`              // where the type of its results is from: declared, learned, unknown
+	ResultType   string          `json:"resultType,omitempty"` // in TypeScript, in short; absent: unknown
+	Results      int             `json:"results,omitempty"`    // how many results a learned type was made of
 }
 
 // Session is one row of GET /v1/sessions.

@@ -105,6 +105,12 @@ export interface Tool {
   inputSchema?: unknown
   outputSchema?: unknown
   annotations?: unknown
+  /** where the type of its results is from: declared, learned, unknown */
+  returns: string
+  /** in TypeScript, in short; absent: unknown */
+  resultType?: string
+  /** how many results a learned type was made of */
+  results?: number
 }
 
 /** Session is one row of GET /v1/sessions. */

@@ -5,7 +5,9 @@ package catalog
 
 import (
 	"log/slog"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"tenon/daemon/internal/upstream"
 )
@@ -14,6 +16,9 @@ import (
 type Options struct {
 	Dir string       // folder of the persisted base lists; empty: none are kept
 	Log *slog.Logger // nil: discarded
+	// Secret reports whether a text holds a secret that is known; nothing is
+	// learned from a result with such a name in it. Nil: there are none.
+	Secret func(text string) bool
 }
 
 // Catalog holds the lists of tools of all definitions. It is safe for
@@ -21,6 +26,11 @@ type Options struct {
 type Catalog struct {
 	dir string
 	log *slog.Logger
+
+	secret    func(text string) bool
+	forgetful atomic.Bool // nothing is learned from results
+	returns   returns     // has locks of its own, which are taken alone
+	offers    offers      // has a lock of its own, which is taken alone
 
 	mu       sync.RWMutex
 	bases    map[string]*List    // by definition id; nil entry: looked up on disk, none there
@@ -40,7 +50,12 @@ func New(o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Catalog{dir: o.Dir, log: o.Log, bases: map[string]*List{}, overlays: map[string]*overlay{}}
+	c := &Catalog{dir: o.Dir, log: o.Log, secret: o.Secret, bases: map[string]*List{}, overlays: map[string]*overlay{}}
+	c.returns.warn = o.Log.Warn
+	if o.Dir != "" {
+		c.returns.dir = filepath.Join(o.Dir, "returns")
+	}
+	return c
 }
 
 // OnChange registers f, called without locks whenever a list a caller could see
@@ -60,7 +75,9 @@ func (c *Catalog) Base(definition string) *List {
 	if ok {
 		return l
 	}
-	l = c.read(definition)
+	if l = c.read(definition); l != nil {
+		c.returns.attach(definition, l)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now, ok := c.bases[definition]; ok {
@@ -97,6 +114,9 @@ func (c *Catalog) Learn(definition, instance string, revision uint64, tools []up
 		return c.For(definition, instance)
 	}
 	fresh, problem := build(tools)
+	if problem == "" {
+		c.returns.attach(definition, fresh)
+	}
 	base := c.Base(definition)
 
 	c.mu.Lock()

@@ -18,6 +18,7 @@ type Tool struct {
 	Ident       string // identifier, unique within the list
 	Fingerprint string // digest of the definition; changes whenever the server changes it
 
+	learned   *learned // nil: the server declares the result, or nothing can be learned
 	input     lazySchema
 	output    lazySchema
 	short     sync.Once

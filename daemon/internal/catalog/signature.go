@@ -6,14 +6,21 @@ import "tenon/daemon/internal/typegen"
 //
 //	tools.fs.read(args: { path: string; head?: number }): Promise<unknown>
 //
-// Parts that are too deep or too long become "object" or "unknown".
+// Parts that are too deep or too long become "object" or "unknown". A result
+// that the server does not declare has the type that was learned, and says so.
 func Signature(namespace string, t *Tool) string {
 	s := t.shorten()
-	return Path(namespace, t.Ident) + "(" + s.Param + "): Promise<" + s.Result + ">"
+	result, mark := s.Result, ""
+	if learned := t.ResultType(); learned != result {
+		result, mark = learned, " /* learned */"
+	}
+	return Path(namespace, t.Ident) + "(" + s.Param + "): Promise<" + result + ">" + mark
 }
 
 // Short is the signature as a catalogue shows it, where every line costs: the
-// identifier, the arguments, and the type of the result where there is one.
+// identifier, the arguments, and the type of the result where the server
+// declares one. A learned type may change with any call, and a catalogue only
+// when a definition does.
 func (t *Tool) Short() string {
 	s := t.shorten()
 	if s.Result == "unknown" {

@@ -11,8 +11,10 @@ func Spaces(entries []Entry) []typegen.Namespace {
 			continue
 		}
 		for _, t := range e.List.Tools {
+			returns := t.Returns()
 			out[i].Tools = append(out[i].Tools, typegen.Tool{
-				Name: t.Name, Ident: t.Ident, Title: t.Title, Description: t.Description, Input: t.InputSchema, Output: t.OutputSchema,
+				Name: t.Name, Ident: t.Ident, Title: t.Title, Description: t.Description,
+				Input: t.InputSchema, Output: returns.Schema, Learned: returns.Results,
 			})
 		}
 	}

@@ -140,6 +140,8 @@ var reference = []Key{
 	{Path: "script.typecheck", Type: TypeString, Default: "off", Values: []string{"off", "warn", "strict"}, Doc: "Type check before a run.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "script.outputs", Type: TypeString, Default: "warn", Values: []string{"off", "warn", "strict"}, Doc: "What a result comes to that is not what the tool's output schema says: nothing, a warning beside it, or InvalidToolOutput in its place.", Reload: AtNextCall, Place: Everywhere},
 	{Path: "script.maxOutputBytes", Type: TypeSize, Default: "64KiB", Doc: "Value, stdout and logs as returned; the whole output is kept in history.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "catalog", Type: TypeSection, Doc: "What is known of tools.", Reload: InPlace, Place: UserOnly},
+	{Path: "catalog.learn", Type: TypeBool, Default: "true", Doc: "Result types of tools without an output schema are [learned](catalogue.md) from results: names of properties and kinds of values, never values.", Reload: InPlace, Place: UserOnly},
 	{Path: "net", Type: TypeSection, Doc: "[Network](network.md) of programs in the embedded engine.", Reload: AtNextRun, Place: UserOnly},
 	{Path: "net.allow", Type: TypeStrings, Doc: "Hosts that fetch may reach, such as api.example.com, *.example.com, http://localhost:3000, 10.0.0.0/8; none: there is no fetch.", Reload: AtNextRun, Place: UserOnly, Check: checkHost},
 	{Path: "net.private", Type: TypeBool, Default: "false", Doc: "Names written in full in net.allow may lead to addresses of private networks and of this machine.", Reload: AtNextRun, Place: UserOnly},

@@ -44,6 +44,7 @@ type settings struct {
 	Tickets  struct{ TTL time.Duration }
 	Listen   struct{ Address, Token string }
 	History  struct{ Retention time.Duration }
+	Catalog  struct{ Learn bool }
 }
 
 // size is a number of bytes, so that the decoder can tell it from a count.
@@ -52,7 +53,7 @@ type size int64
 const keyDelimiter = "\x00"
 
 // sections are the top-level keys that settings holds.
-var sections = []string{"script", "permissions", "net", "daemon", "sessions", "tickets", "listen", "history"}
+var sections = []string{"script", "permissions", "net", "daemon", "sessions", "tickets", "listen", "history", "catalog"}
 
 // mergeSettings merges layers, lowest precedence first, over the defaults of
 // the reference. The layers are checked documents.
@@ -115,7 +116,7 @@ func (s *settings) daemon() Daemon {
 	return Daemon{
 		IdleExit: s.Daemon.IdleExit, MaxStarting: s.Daemon.MaxStarting,
 		SessionIdle: s.Sessions.Idle, SessionGrace: s.Sessions.Grace,
-		TicketTTL: s.Tickets.TTL, HistoryRetention: s.History.Retention,
+		TicketTTL: s.Tickets.TTL, HistoryRetention: s.History.Retention, Learn: s.Catalog.Learn,
 		ListenAddress: s.Listen.Address, ListenToken: s.Listen.Token,
 	}
 }

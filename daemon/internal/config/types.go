@@ -121,7 +121,8 @@ type Daemon struct {
 	SessionGrace     time.Duration
 	TicketTTL        time.Duration
 	HistoryRetention time.Duration
-	MaxStarting      int // server starts at once
+	Learn            bool // result types from results
+	MaxStarting      int  // server starts at once
 	ListenAddress    string
 	ListenToken      string
 }

@@ -50,13 +50,24 @@ func (s servers) Get(ctx context.Context, c *peer.Caller, name string, learn boo
 	row, list := s.row(ctx, c, view, n)
 	if list != nil {
 		for _, t := range list.Tools {
-			row.Tools = append(row.Tools, proto.Tool{
-				Name: t.Name, Path: catalog.Path(n.Namespace, t.Ident), Title: t.Title, Description: t.Description,
-				InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
-			})
+			row.Tools = append(row.Tools, describe(n.Namespace, t))
 		}
 	}
 	return &row, nil
+}
+
+// describe is a tool with what is known of its results.
+func describe(namespace string, t *catalog.Tool) proto.Tool {
+	out := proto.Tool{
+		Name: t.Name, Path: catalog.Path(namespace, t.Ident), Title: t.Title, Description: t.Description,
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
+	}
+	returns := t.Returns()
+	out.Returns, out.Results = string(returns.From), returns.Results
+	if returns.From != catalog.Unknown {
+		out.ResultType = t.ResultType()
+	}
+	return out
 }
 
 func (s servers) Restart(ctx context.Context, c *peer.Caller, name string) (*proto.Server, error) {

@@ -140,7 +140,7 @@ const defaultIdleExit = 10 * time.Minute
 
 // readSettings reads the daemon-wide settings: those of the user's own file.
 func (d *daemon) readSettings() {
-	settings := config.Daemon{IdleExit: defaultIdleExit} // zero means the room's own default for the rest
+	settings := config.Daemon{IdleExit: defaultIdleExit, Learn: true} // zero means the room's own default for the rest
 	view, err := d.config.View(d.o.Paths.Home, "", config.EnvFrom(d.o.Environ))
 	if err != nil {
 		d.log.Error("the configuration cannot be read; defaults are in effect until it can", "err", err)
@@ -169,6 +169,9 @@ func (d *daemon) reload(files []string) {
 	}
 	if now.HistoryRetention != before.HistoryRetention {
 		d.history.SetRetention(now.HistoryRetention)
+	}
+	if now.Learn != before.Learn {
+		d.catalog.SetLearning(now.Learn)
 	}
 	d.warmAll()
 	d.mcp.Changed()

@@ -15,8 +15,8 @@ type Options struct {
 
 // head says to a reader what declarations cannot.
 const head = `// Tools by server, as programs call them: await tools.<namespace>.<tool>(args).
-// Result types are those that the servers declare (output schemas); Promise<unknown> means that
-// none was declared. tools.<namespace>["original-name"] works as well.
+// Result types are those that the servers declare (output schemas), or were learned from results,
+// which is said there; Promise<unknown> means neither. tools.<namespace>["original-name"] works as well.
 `
 
 // Declare writes the declarations of the tools: a namespace for each server,
@@ -157,7 +157,9 @@ func (w *declarer) tool(s Namespace, t Tool, function, space string) declaration
 		args, defs = build(t.Input, used, warn("input"))
 	}
 	result := word(w.nothing())
-	if !absent(t.Output) {
+	// What was only learned binds nobody: a checker must not refuse what the
+	// server may well give the next time.
+	if !absent(t.Output) && (t.Learned == 0 || !w.o.Checker) {
 		var more []*def
 		result, more = build(t.Output, used, warn("output"))
 		defs = append(defs, more...)
@@ -238,10 +240,20 @@ func about(t Tool) []string {
 	if title := oneLine(t.Title, maxValue); title != "" && len(out) == 0 {
 		out = []string{title}
 	}
+	if t.Learned > 0 {
+		out = append(out, "The type of its result was learned from "+results(t.Learned)+", not declared.")
+	}
 	if !isObvious(t) {
 		out = append(out, "Named "+oneLine(quote(t.Name), maxValue)+" by its server.")
 	}
 	return out
+}
+
+func results(n int) string {
+	if n == 1 {
+		return "1 result"
+	}
+	return fmt.Sprintf("%d results", n)
 }
 
 // isObvious reports whether a tool's identifier is its name but for characters

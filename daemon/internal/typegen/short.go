@@ -53,9 +53,13 @@ func short(e *expr, depth, limit int) string {
 	return "object"
 }
 
+// maxLists is how many lists a signature has in each other.
+const maxLists = 3
+
 // shortener makes types without what lies deeper.
 type shortener struct {
 	nodes int           // written: types of types of types can be very many
+	lists int           // that stand around the place at hand
 	open  map[*def]bool // those that stand around the place at hand
 }
 
@@ -82,11 +86,18 @@ func (s *shortener) typ(e *expr, depth int) *expr {
 			out.parts = append(out.parts, s.typ(p, depth))
 		}
 		return out
-	case array, tuple:
+	case array: // no level of its own: a list of things is read as easily as one
+		s.lists++
+		defer func() { s.lists-- }()
+		if s.lists > maxLists {
+			return word("unknown[]")
+		}
+		return &expr{kind: array, parts: []*expr{s.typ(e.parts[0], depth)}}
+	case tuple:
 		if depth <= 0 {
 			return word("unknown[]")
 		}
-		out := &expr{kind: e.kind, must: e.must}
+		out := &expr{kind: tuple, must: e.must}
 		for _, p := range e.parts {
 			out.parts = append(out.parts, s.typ(p, depth-1))
 		}

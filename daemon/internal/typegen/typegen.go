@@ -30,6 +30,7 @@ type Tool struct {
 	Description string
 	Input       []byte // JSON Schema of the arguments; empty: none given
 	Output      []byte // JSON Schema of the result; empty: none given
+	Learned     int    // 0: the server declares Output; else it was made from so many results
 }
 
 // Namespace is the tools of one server.

@@ -8,7 +8,9 @@ import (
 	"syscall"
 
 	"tenon/daemon/internal/cli"
+	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fakeserver"
+	"tenon/daemon/internal/kind"
 	"tenon/daemon/internal/sandbox"
 	"tenon/daemon/internal/script"
 	"tenon/daemon/internal/serve"
@@ -25,6 +27,8 @@ func run(args []string) int {
 			return script.HelperMain(os.Stdin, os.Stdout)
 		case sandbox.HelperCommand:
 			return sandbox.HelperMain(args[1:], os.Stderr)
+		case config.ServeKind:
+			return kind.Main(kind.Options{Compile: serve.HelperCommand, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 		case "fake-server":
 			return fakeserver.Main(args[1:], os.Stdin, os.Stdout, os.Stderr)
 		}

@@ -106,7 +106,7 @@ func (b *builder) imports(file string, doc []byte) []string {
 	var out []string
 	for _, m := range importedPath().FindAllSubmatch(doc, -1) {
 		path := filepath.Join(filepath.Dir(file), string(m[1]))
-		for _, candidate := range candidates(path) {
+		for _, candidate := range ImportCandidates(path) {
 			// Looked at one by one: which of them counts changes when one appears.
 			if st := b.probes.look(candidate, false); st.exists {
 				out = append(out, candidate)
@@ -116,8 +116,8 @@ func (b *builder) imports(file string, doc []byte) []string {
 	return out
 }
 
-// candidates are the files that an import of path may mean.
-func candidates(path string) []string {
+// ImportCandidates are the files that an import of path may mean, first come first.
+func ImportCandidates(path string) []string {
 	out := []string{path}
 	if ext := filepath.Ext(path); strings.HasSuffix(ext, "js") || strings.HasSuffix(ext, "jsx") {
 		// TypeScript's own rule: "./x.js" may be written for ./x.ts.

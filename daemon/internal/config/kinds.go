@@ -257,3 +257,25 @@ func absolute(path, home, base string) string {
 	}
 	return filepath.Clean(path)
 }
+
+// Lines that a server of a kind writes to its standard error, for those who look
+// at it: what is wrong with its files as they are now follows the first; the
+// second says that they are good again.
+const (
+	KindProblem  = "tenon: problem: "
+	KindReloaded = "tenon: reloaded"
+)
+
+// KindProblemIn is what is wrong with the files of a server of a kind, going by
+// the last lines of its standard error; empty when nothing is.
+func KindProblemIn(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if problem, ok := strings.CutPrefix(line, KindProblem); ok {
+			return problem
+		}
+		if line == KindReloaded {
+			return ""
+		}
+	}
+	return ""
+}

@@ -150,6 +150,9 @@ func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n c
 	for _, i := range s.d.pool.Instances() {
 		if i.Definition().Template == def.Template {
 			row.Instances = append(row.Instances, i.Info())
+			if problem := config.KindProblemIn(i.Records().Stderr); srv.Served != nil && problem != "" {
+				row.Warnings = append(row.Warnings, "the last change is not in use: "+problem)
+			}
 		}
 	}
 	list := s.d.calls.Seen(ctx, call.Request{Caller: c, Session: c.Session, View: view, Server: srv.Name})

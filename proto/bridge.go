@@ -200,7 +200,8 @@ type Ask struct {
 	ID        string          `json:"id"`
 	Origin    Origin          `json:"origin"`
 	Run       string          `json:"run,omitempty"`
-	Key       string          `json:"key"` // <server>_<tool>, exact
+	Key       string          `json:"key"`                // <server>_<tool>, exact
+	Resource  string          `json:"resource,omitempty"` // what the host's patterns are matched against, a URL; absent: "*"
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // shortened, secrets masked

@@ -192,8 +192,10 @@ export interface Ask {
   id: string
   origin: Origin
   run?: string
-  /** <server>_<tool>, exact */
+  /** <server>_<tool>, exact; webfetch for a request of fetch */
   key: string
+  /** what the host's patterns are matched against, the URL of a request of fetch; absent: * */
+  resource?: string
   server: string
   tool: string
   /** shortened, secrets masked */

@@ -16,6 +16,7 @@ import (
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/lease"
+	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/policy"
 	"tenon/daemon/internal/session"
@@ -108,6 +109,8 @@ type Options struct {
 	// Scripts are the saved scripts that a caller may run, for search and
 	// describe; nil: there are none. Request has View, Session and Caller.
 	Scripts func(ctx context.Context, r Request) []catalog.Script
+	// Network makes the requests of fetch; nil: nobody has it.
+	Network *outbound.Network
 	// Current is the newest view of the same place, for rules that were
 	// tightened meanwhile; nil: the request's own.
 	Current func(v *config.View) *config.View

@@ -141,6 +141,7 @@ type rig struct {
 	history *history.Store
 	manager *session.Manager
 	current *config.View
+	state   string // directory of history and memory
 }
 
 const echoSchema = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
@@ -148,7 +149,7 @@ const echoSchema = `{"type":"object","properties":{"text":{"type":"string"}},"re
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	state := t.TempDir()
-	r := &rig{t: t, conn: &conn{}}
+	r := &rig{t: t, conn: &conn{}, state: state}
 	r.conn.answer = func(_ context.Context, c upstream.Call) (json.RawMessage, error) {
 		return json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`), nil
 	}

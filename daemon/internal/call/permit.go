@@ -57,6 +57,9 @@ func (c *call) verdict(ctx context.Context, tool, fingerprint string) (policy.Ve
 	in := policy.Input{
 		View: c.req.View, Class: peer.Stranger, Server: c.server.Name, Tool: tool, SharedWith: c.sharing(ctx, tool),
 	}
+	if c.web != "" {
+		in.Key, in.Resource, in.SharedWith = WebFetch, c.web, nil
+	}
 	if c.req.Caller != nil {
 		in.Class = c.req.Caller.Class
 	}
@@ -113,7 +116,7 @@ func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
 func (c *call) approval(verdict policy.Verdict) consent.Question {
 	q := consent.Question{
 		Session: c.session, Root: c.root, Origin: c.origin(), Run: c.req.Run, Bridges: c.answerers(),
-		Key: verdict.Key, Server: c.server.Name, Tool: c.toolName, Arguments: c.shown(),
+		Key: verdict.Key, Resource: c.web, Server: c.server.Name, Tool: c.toolName, Arguments: c.shown(),
 		Reason: verdict.From(), Timeout: c.req.View.Permissions.AskTimeout, Shown: c.req.OnAsk,
 	}
 	if c.req.Caller != nil {
@@ -157,12 +160,16 @@ func (c *call) answerers() []session.Bridge {
 // remember stores an approval for always, as soon as it is known what exactly
 // was approved.
 func (c *call) remember(key string) {
-	if c.p.o.Memory == nil || !c.granted.always || c.tool == nil {
+	if c.p.o.Memory == nil || !c.granted.always || c.tool == nil && c.web == "" {
 		return
 	}
 	c.granted.always = false
+	fingerprint := ""
+	if c.tool != nil {
+		fingerprint = c.tool.Fingerprint
+	}
 	err := c.p.o.Memory.Remember(policy.Approval{
-		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: c.tool.Fingerprint,
+		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: fingerprint,
 	})
 	if err != nil {
 		c.warn("ApprovalNotRemembered", "the approval of "+key+" holds until the daemon ends: it could not be written")

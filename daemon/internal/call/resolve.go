@@ -32,6 +32,7 @@ type target struct {
 	args          json.RawMessage // an object
 	toolName      string          // the tool's own name as far as it is known
 	tool          *catalog.Tool   // nil: the server was never listed, or not since the tool came
+	web           string          // the URL of a request of fetch, which goes to no server; empty for calls
 }
 
 // resolve finds server, definition and tool in the view.

@@ -36,6 +36,7 @@ type Question struct {
 	Origin        proto.Origin
 	Run           string
 	Key           string // exact; never a pattern
+	Resource      string // the URL of a request of fetch; empty for tools
 	Server, Tool  string
 	Arguments     json.RawMessage // shortened, secrets masked
 	Reason        string          // the rule that asks
@@ -188,7 +189,7 @@ func (r *Router) open(q Question, limit time.Duration) *asked {
 		id = newID()
 	}
 	p.ask = proto.Ask{
-		ID: id, Origin: q.Origin, Run: q.Run, Key: q.Key, Server: q.Server, Tool: q.Tool,
+		ID: id, Origin: q.Origin, Run: q.Run, Key: q.Key, Resource: q.Resource, Server: q.Server, Tool: q.Tool,
 		Arguments: q.Arguments, Deadline: p.deadline.UTC().Format(time.RFC3339),
 	}
 	r.pending[id] = p

@@ -7,6 +7,7 @@ package outbound
 
 import (
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -49,6 +50,16 @@ func (a *Allow) String() string {
 		words = append(words, "private")
 	}
 	return strings.Join(words, " ")
+}
+
+// Check refuses a URL whose host no pattern admits: PermissionDenied, or
+// InvalidToolInput where it cannot be asked for at all.
+func (a *Allow) Check(u *url.URL) error {
+	t, err := targetOf(u)
+	if err != nil {
+		return fault.New(fault.InvalidToolInput, "fetch: %w", err)
+	}
+	return a.check(t)
 }
 
 // check refuses a request whose host no pattern admits.

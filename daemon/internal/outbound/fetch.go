@@ -103,6 +103,31 @@ func (n *Network) Do(ctx context.Context, r Request, terms Terms) (*Response, er
 	}
 }
 
+// Describe gives a request the name "METHOD host" and its URL without what may
+// be a secret: the values of its query. Where the URL cannot be read, the name is
+// the method alone and the URL empty.
+func Describe(r Request) (name, shown string) {
+	s, err := begin(Request{Method: r.Method, URL: r.URL})
+	if err != nil {
+		return clip(r.Method, 40), ""
+	}
+	u := *s.url
+	var query []string
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		if key, _, ok := strings.Cut(pair, "="); ok {
+			query = append(query, key+"=…")
+		} else if pair != "" {
+			query = append(query, "…")
+		}
+	}
+	u.RawQuery = ""
+	shown = u.String()
+	if text := strings.Join(query, "&"); text != "" {
+		shown += "?" + text
+	}
+	return s.method + " " + s.to.place(), shown
+}
+
 // step is the request that goes out next.
 type step struct {
 	method string

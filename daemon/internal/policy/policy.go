@@ -49,6 +49,9 @@ type Input struct {
 	Class  peer.Class
 	Server string // the server's name in the view
 	Tool   string // the tool's own name
+	// Key and Resource are those of what is no tool's call: its key, and what the
+	// host's patterns are matched against. Empty: the key of server and tool, "*".
+	Key, Resource string
 	// Hosted says that the session belongs to a host that has permission rules
 	// of its own. Host is that host's ordered list; nil or not confirmed
 	// current counts as ask.
@@ -121,7 +124,10 @@ func describe(r *config.Rule) string {
 // host decides. A remembered approval, or the approval policy "never", turns
 // the daemon's ask into allow; nothing turns a deny.
 func Decide(in Input) Verdict {
-	key := Key(in.Server, in.Tool)
+	key := in.Key
+	if key == "" {
+		key = Key(in.Server, in.Tool)
+	}
 	v := Verdict{Key: key, Action: Allow, preset: Derive(in.View.Permissions)}
 	rules := in.View.Permissions.Rules
 	rule := best(rules, false, key, in.Server, in.Tool)
@@ -146,7 +152,7 @@ func Decide(in Input) Verdict {
 		v.Action, v.src = Allow, fromNever
 	}
 	if hosted {
-		v = withHost(v, in.Host)
+		v = withHost(v, in.Host, in.Resource)
 	}
 	if v.Action == Ask && in.Remembered {
 		v.Action, v.src = Allow, fromRemembered
@@ -167,10 +173,13 @@ func stranger(v Verdict) Verdict {
 
 // withHost takes the stricter of v and the host's verdict; on a tie the
 // daemon's own rule is named, a mere default never is.
-func withHost(v Verdict, list *proto.RuleList) Verdict {
+func withHost(v Verdict, list *proto.RuleList, resource string) Verdict {
+	if resource == "" {
+		resource = "*"
+	}
 	host := Verdict{Key: v.Key, Action: Ask, src: fromUnconfirmed, preset: v.preset}
 	if list != nil && list.Confirmed {
-		host.host = Evaluate(list.Rules, v.Key, "*")
+		host.host = Evaluate(list.Rules, v.Key, resource)
 		host.src = fromHost
 		if host.host != nil {
 			host.Action = Action(host.host.Action)

@@ -15,6 +15,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/history"
+	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/session"
 	"tenon/proto"
@@ -36,6 +37,7 @@ func (f program) Run(ctx context.Context, p engine.Program, h engine.Host) *engi
 // path is a double of the one path.
 type path struct {
 	call   func(ctx context.Context, r call.Request) (*call.Result, error)
+	fetch  func(ctx context.Context, r call.Request, q outbound.Request) (*outbound.Response, error)
 	list   *catalog.List
 	mu     sync.Mutex
 	seen   []string // servers that were looked up
@@ -47,6 +49,10 @@ func (p *path) Call(ctx context.Context, r call.Request) (*call.Result, error) {
 		r.OnStart(r.Server, r.Tool)
 	}
 	return p.call(ctx, r)
+}
+
+func (p *path) Fetch(ctx context.Context, r call.Request, q outbound.Request) (*outbound.Response, error) {
+	return p.fetch(ctx, r, q)
 }
 
 func (p *path) Search(_ context.Context, _ call.Request, q proto.Search) proto.SearchResult {

@@ -177,11 +177,6 @@ func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
 	return proto.Marshal(d)
 }
 
-// Fetch serves fetch where the configuration allows hosts.
-func (h *host) Fetch(context.Context, engine.FetchRequest) (*engine.FetchResponse, error) {
-	return nil, fault.New(fault.PermissionDenied, "net.allow names no host").WithHint("the user adds the host to net.allow")
-}
-
 // Resource serves the globals resources and prompts.
 func (h *host) Resource(_ context.Context, method string, _ []byte) ([]byte, error) {
 	return nil, fault.New(fault.UsageError, "there is no method %q", clip(method, maxName))

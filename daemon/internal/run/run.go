@@ -22,6 +22,7 @@ import (
 	"tenon/daemon/internal/engine/attached"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
+	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/session"
 	"tenon/proto"
@@ -40,6 +41,7 @@ type Path interface {
 	Call(ctx context.Context, r call.Request) (*call.Result, error)
 	Search(ctx context.Context, r call.Request, q proto.Search) proto.SearchResult
 	Describe(ctx context.Context, r call.Request, path string) (*call.Description, error)
+	Fetch(ctx context.Context, r call.Request, q outbound.Request) (*outbound.Response, error)
 	// Seen is the list of one server's tools that the caller sees, without
 	// starting the server; nil when it was never listed.
 	Seen(ctx context.Context, r call.Request) *catalog.List
@@ -252,6 +254,7 @@ func (r *Run) program() *engine.Outcome {
 		Source: r.spec.Exec.Code, Name: r.spec.Exec.Name, Args: r.spec.Exec.Args, Input: r.spec.Exec.Input,
 		Namespaces: namespaces,
 		Session:    engine.SessionInfo{ID: r.spec.Session.ID, Cwd: r.cwd(), RunID: r.ID},
+		Fetch:      r.fetches(e.Name()),
 		Limits:     r.limits.engine,
 		Clock:      r.clocks,
 	}

@@ -204,6 +204,7 @@ func (d *daemon) close(ctx context.Context) {
 		d.log.Warn("servers did not all end", "err", err)
 	}
 	d.tending.Wait()
+	d.network.Close()
 	if err := d.engine.Close(); err != nil {
 		d.log.Warn("engine did not close", "err", err)
 	}

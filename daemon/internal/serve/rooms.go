@@ -22,6 +22,7 @@ import (
 	"tenon/daemon/internal/lease"
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/mcpserver"
+	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/policy"
 	"tenon/daemon/internal/pool"
@@ -47,6 +48,7 @@ type daemon struct {
 	memory   *policy.Memory
 	consent  *consent.Router
 	history  *history.Store
+	network  *outbound.Network
 	calls    *call.Path
 	engine   *embedded.Engine
 	runs     *run.Manager
@@ -106,9 +108,10 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.memory = policy.NewMemory(o.Paths.State, log)
 	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Log: log})
 	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged})
+	d.network = outbound.New(outbound.Options{})
 	d.calls = call.New(call.Options{
 		Leases: call.FromLeases(d.leases), Catalog: d.catalog, Memory: d.memory, Consent: d.consent, History: d.history,
-		Current: d.views.current, Ensure: d.sessions.Ensure,
+		Network: d.network, Current: d.views.current, Ensure: d.sessions.Ensure,
 		SessionDirs: filepath.Join(o.Paths.Runtime, "sessions"), Log: log,
 	})
 	if d.engine, err = embedded.New(embedded.Options{

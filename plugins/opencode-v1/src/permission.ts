@@ -66,6 +66,7 @@ export function permissionTable(client: Client, bridge: () => Bridge, screen: Sc
     permission: string,
     metadata: Record<string, unknown>,
     always: string[] = ["*"],
+    resource = "*",
   ): Promise<{ shown: boolean }> => {
     const { ctx } = call
     if (ctx.abort.aborted) throw new Error("aborted")
@@ -77,7 +78,7 @@ export function permissionTable(client: Client, bridge: () => Bridge, screen: Sc
     })
     const asked = ctx.ask({
       permission,
-      patterns: ["*"],
+      patterns: [resource],
       always,
       // Round trip: an undefined inside would break GET /permission for every client.
       metadata: JSON.parse(JSON.stringify({ ...metadata, tenon: id })),
@@ -118,7 +119,8 @@ export function permissionTable(client: Client, bridge: () => Bridge, screen: Sc
       const call = calls.get(keyOf(params.origin.session, params.origin.call))
       if (!call) return screen.ask(params)
       try {
-        await put(call, params.id, params.key, { server: params.server, tool: params.tool, args: params.arguments })
+        const about = { server: params.server, tool: params.tool, args: params.arguments }
+        await put(call, params.id, params.key, about, alwaysOf(params.resource), params.resource)
         return { reply: "once" }
       } catch (error) {
         if (!isRefusal(error)) return { reply: "unavailable" }
@@ -167,6 +169,11 @@ function keyOf(session: string, call: string | undefined): string {
 /** The host's class names are minified: only `_tag` tells its errors apart. */
 function tagOf(error: unknown): string | undefined {
   return (error as { _tag?: string } | undefined)?._tag
+}
+
+/** What the host's "always" opens: a tool as a whole, of an address the host that it names. */
+function alwaysOf(resource: string | undefined): string[] {
+  return resource === undefined ? ["*"] : [`${new URL(resource).origin}/*`]
 }
 
 const refusals = ["PermissionRejectedError", "PermissionCorrectedError", "PermissionDeniedError"]

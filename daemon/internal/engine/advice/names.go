@@ -10,7 +10,7 @@ import (
 const (
 	modules  = "a confined program has no modules: call a tool as tools.<namespace>.<tool>(args); the engines deno, bun and node have modules"
 	confined = "a confined program reaches nothing but tools: use a server's tool, args, input and session; the engines deno, bun and node reach more"
-	network  = "a confined program has no network: use a server's tool"
+	network  = "a confined program has no network: use a server's tool; fetch is there once the user names hosts in net.allow of their configuration"
 	browser  = "there is no browser here; use a server's tool"
 	callHint = "a tool is called as tools.<namespace>.<tool>(args), or by names: call(server, tool, args)"
 	shown    = "nobody sees such a window: log(…) is in the result, emit(…) is seen at once"

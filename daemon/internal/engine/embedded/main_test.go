@@ -52,7 +52,8 @@ var shared = sync.OnceValue(func() *Engine {
 
 // host is a scripted engine.Host.
 type host struct {
-	call func(ctx context.Context, server, tool string, args []byte, o engine.CallOptions) (engine.CallValue, error)
+	call  func(ctx context.Context, server, tool string, args []byte, o engine.CallOptions) (engine.CallValue, error)
+	fetch func(ctx context.Context, r engine.FetchRequest) (*engine.FetchResponse, error)
 
 	mu    sync.Mutex
 	logs  []engine.LogRecord
@@ -103,7 +104,10 @@ func (h *host) Describe(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal(map[string]string{"path": path})
 }
 
-func (h *host) Fetch(context.Context, engine.FetchRequest) (*engine.FetchResponse, error) {
+func (h *host) Fetch(ctx context.Context, r engine.FetchRequest) (*engine.FetchResponse, error) {
+	if h.fetch != nil {
+		return h.fetch(ctx, r)
+	}
 	return nil, fault.New(fault.PermissionDenied, "net.allow names no host")
 }
 

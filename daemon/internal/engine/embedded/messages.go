@@ -16,6 +16,8 @@ const (
 	opEncode
 	opDecode
 	opZone
+	opFetch
+	opAbort
 )
 
 // message handles one host(operation, …) of the prelude.
@@ -77,6 +79,10 @@ func (r *run) message(op int, a args) int32 {
 		return r.realm.newBytes(guest.Valid(a.text(0)))
 	case opDecode:
 		return r.realm.newString(decode(a.bytes(0), a.text(1)))
+	case opFetch:
+		r.fetch(int64(a.number(0)), a.text(1), a.has(2), func() []byte { return a.bytes(2) })
+	case opAbort:
+		r.abort(int64(a.number(0)))
 	case opZone:
 		return r.realm.newString(zone(a.text(0), a.number(1)))
 	}

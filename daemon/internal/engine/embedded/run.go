@@ -29,6 +29,7 @@ type run struct {
 	timers    timers
 	names     guest.Names
 	keep      guest.Keeper
+	fetches   map[int64]context.CancelFunc // requests without an answer
 	clock     stopwatch
 	unhandled guest.Rejections
 
@@ -89,10 +90,11 @@ type setup struct {
 	Globals    []string           `json:"globals"`
 	Args       []string           `json:"args"`
 	Session    engine.SessionInfo `json:"session"`
+	Fetch      bool               `json:"fetch"`
 }
 
 func (r *run) start() error {
-	s := setup{Args: r.program.Args, Session: r.program.Session}
+	s := setup{Args: r.program.Args, Session: r.program.Session, Fetch: r.program.Fetch}
 	for i := range s.Seed {
 		s.Seed[i] = int32(rand.Uint32())
 	}
@@ -229,7 +231,14 @@ func (r *run) settle(ev guest.Answer) error {
 		mod.Xqjs_free_value(value)
 		value = r.realm.newString(string(text))
 	}
-	if len(raw) > 0 {
+	if cancel := r.fetches[ev.ID]; cancel != nil {
+		cancel()
+		delete(r.fetches, ev.ID)
+		if state != guest.StateFailed {
+			mod.Xqjs_free_value(whole)
+			whole = r.realm.newBytes(string(raw))
+		}
+	} else if len(raw) > 0 {
 		mod.Xqjs_free_value(whole)
 		whole = r.realm.newString(string(raw))
 	}

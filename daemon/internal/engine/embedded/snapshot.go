@@ -15,7 +15,7 @@ import (
 var preludeFiles embed.FS
 
 // Core and console are those of every engine.
-var preludeOrder = []string{"core.js", "console.js", "timers.js", "text.js", "url.js", "intl.js"}
+var preludeOrder = []string{"core.js", "console.js", "timers.js", "text.js", "url.js", "intl.js", "form.js", "fetch.js"}
 
 const (
 	pageSize = 64 << 10

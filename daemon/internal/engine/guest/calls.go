@@ -89,9 +89,20 @@ func (c *Calls) Waiting() int { return len(c.open) }
 func (c *Calls) names() []string {
 	var out []string
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
-		out = append(out, c.open[id].name)
+		if name := c.open[id].name; name != "" {
+			out = append(out, name)
+		}
 	}
 	return out
+}
+
+// Drop says that the program wants no answer to a call any more: no warning names
+// it.
+func (c *Calls) Drop(id int64) {
+	if call, open := c.open[id]; open {
+		call.name = ""
+		c.open[id] = call
+	}
 }
 
 // Float says that the program has ended: what is open now or comes later is not

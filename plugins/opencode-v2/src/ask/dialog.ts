@@ -74,7 +74,7 @@ export function dialogRoute(ctx: Context, events: Events, find: () => Endpoint |
       const nonce = event.metadata?.[nonceKey]
       const mine = typeof nonce === "string" ? open.get(nonce) : undefined
       if (!mine || mine.prompt.session !== event.sessionID || mine.prompt.key !== event.action) return false
-      if (event.resources.length !== 1 || event.resources[0] !== "*") return false
+      if (event.resources.length !== 1 || event.resources[0] !== resourceOf(mine.prompt)) return false
       if (event.effect === "allow") event.effect = "ask" // never the other way
       event.message = mine.prompt.title
       return true
@@ -121,6 +121,8 @@ export function dialogRoute(ctx: Context, events: Events, find: () => Endpoint |
 
 const withdrawn = "no longer asked by tenon"
 
+const resourceOf = (prompt: Prompt) => prompt.resource ?? "*"
+
 async function create(
   endpoint: Endpoint,
   { request, prompt }: Open,
@@ -138,7 +140,7 @@ async function create(
       body: JSON.stringify({
         id: request,
         action: key,
-        resources: ["*"],
+        resources: [resourceOf(prompt)],
         save: [], // "always" is tenon's to remember
         metadata: { ...details, [nonceKey]: nonce },
         ...(call ? { source: { type: "tool", messageID: call.ctx.messageID, id: call.ctx.id } } : {}),

@@ -18,6 +18,8 @@ export interface Prompt {
   call?: Call
   /** The permission that is asked for, exact. */
   key: string
+  /** What the host's rules are matched against; absent: "*". */
+  resource?: string
   /** One line for the user. */
   title: string
   /** What the call is about: server, tool, shortened arguments. */

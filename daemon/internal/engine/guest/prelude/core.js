@@ -348,6 +348,7 @@
       w.refuse(error);
       return;
     }
+    if (typeof raw === 'object') return w.resolve([v, raw]); // of fetch: the bytes of a body
     if (raw !== undefined && v !== null && typeof v === 'object' && !apply(hasOwn, v, ['raw'])) {
       // Parsed when it is asked for, which is seldom.
       defineProperty(v, 'raw', {
@@ -385,7 +386,8 @@
   hide('tools', tools);
 
   // --- the run ---------------------------------------------------------------
-  const $ = { host, hide, show, json, value, apply, defineProperty, create, freeze, assign, stringify, parse, ownKeys, weakGet, weakSet, spaces, exec, onStart: [], LOG, EMIT, TIMER, UNTIMER };
+  const adopt = (error, from) => { const text = apply(weakGet, genuine, [from]); if (text !== undefined) apply(weakSet, genuine, [error, text]); };
+  const $ = { ask, asked: () => last, adopt, host, hide, show, json, value, apply, defineProperty, create, freeze, assign, stringify, parse, ownKeys, weakGet, weakSet, spaces, exec, onStart: [], LOG, EMIT, TIMER, UNTIMER };
   const start = (setup, input, big) => {
     const s = parse(setup);
     namespaces = s.namespaces ?? [];

@@ -5,15 +5,16 @@ import "encoding/json"
 // Methods of GET /v1/exec/attached; schema/program.json describes each. The
 // others that it uses are the bridge's.
 const (
-	MethodExecAttach  = "exec/attach"
-	MethodToolCall    = "tool/call"
-	MethodDescribe    = "catalog/describe"
-	MethodMaterial    = "material/ask"
-	MethodScriptRun   = "script/run"
-	MethodProgramLog  = "program/log"
-	MethodProgramEmit = "program/emit"
-	MethodProgramRun  = "program/run"
-	MethodProgramStop = "program/stop"
+	MethodExecAttach   = "exec/attach"
+	MethodToolCall     = "tool/call"
+	MethodDescribe     = "catalog/describe"
+	MethodMaterial     = "material/ask"
+	MethodScriptRun    = "script/run"
+	MethodArtifactKeep = "artifact/keep"
+	MethodProgramLog   = "program/log"
+	MethodProgramEmit  = "program/emit"
+	MethodProgramRun   = "program/run"
+	MethodProgramStop  = "program/stop"
 )
 
 // UpgradeAttached is the protocol to which GET /v1/exec/attached upgrades.
@@ -140,6 +141,14 @@ type ProgramMaterial struct {
 type ProgramScriptRun struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input,omitempty"` // absent: none
+}
+
+// ProgramArtifact is what a program asks to keep: the parameters of
+// artifact/keep, answered with the handle.
+type ProgramArtifact struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mimeType,omitempty"` // absent: told from the data
+	Data     string `json:"data"`               // as base64
 }
 
 // ProgramEmit is a value that an attached program emitted.

@@ -144,6 +144,15 @@ export interface ProgramScriptRun {
   input?: unknown
 }
 
+/** ProgramArtifact is what a program asks to keep: the parameters of artifact/keep, answered with the handle. */
+export interface ProgramArtifact {
+  name: string
+  /** absent: told from the data */
+  mimeType?: string
+  /** as base64 */
+  data: string
+}
+
 /** ProgramEmit is a value that an attached program emitted. */
 export interface ProgramEmit {
   /** any JSON */

@@ -35,7 +35,7 @@ var goTypes = func() map[string]reflect.Type {
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},
 		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},
-		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramScriptRun{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
+		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramScriptRun{}, ProgramArtifact{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
 		OfferArgument{}, Resource{}, ResourceTemplate{}, Prompt{}, OfferProblem{}, Resources{}, ResourceTemplates{}, Prompts{}, OfferQuery{}, ResourceRead{}, PromptGet{},
 	} {
 		t := reflect.TypeOf(v)

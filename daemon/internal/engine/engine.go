@@ -128,6 +128,9 @@ type Host interface {
 	// run, and returns its value as JSON, nil when it has none. input is JSON, nil
 	// when none was given. What fails the script is the error.
 	RunScript(ctx context.Context, name string, input []byte) ([]byte, error)
+	// Artifact serves the global artifact: it keeps bytes beside the run's result
+	// and returns their handle as JSON.
+	Artifact(ctx context.Context, a Artifact) ([]byte, error)
 	// Fetch makes one HTTP request of a program that has fetch, see
 	// Program.Fetch. ToolFailure where the network failed, PermissionDenied
 	// where the request may not be made.
@@ -136,6 +139,16 @@ type Host interface {
 	Emit(value []byte)
 	Log(r LogRecord)
 }
+
+// Artifact is what a program asks to keep. Its data is bounded by MaxArtifact.
+type Artifact struct {
+	Name     string
+	MimeType string // empty: told from the data
+	Data     []byte
+}
+
+// MaxArtifact is how long one artifact of a program may be, in bytes.
+const MaxArtifact = 16 << 20
 
 // FetchRequest is what fetch asks for, after the defaults of the web's own.
 type FetchRequest struct {

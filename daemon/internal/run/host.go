@@ -30,6 +30,7 @@ func (r *Run) request() call.Request {
 		OnAsk:      func(a proto.Ask) { r.event("ask", a, 256+len(a.Arguments)) },
 		OnWarn:     r.warn,
 		OnQuestion: func(q proto.Question) { r.event("question", q, 256+len(q.Params)) },
+		OnArtifact: r.keepArtifact,
 		OnWithdraw: func(w proto.Withdraw) { r.event("withdraw", w, 128) },
 	}
 }
@@ -116,9 +117,6 @@ func (r *Run) settle(id int64, s proto.CallSummary, res *call.Result) {
 		r.calls = append(r.calls, proto.CallSummary{})
 	}
 	r.calls[id-1] = s
-	if res != nil {
-		r.artifacts = append(r.artifacts, res.Artifacts...)
-	}
 	r.mu.Unlock()
 	r.event("call", proto.CallEvent{ID: id, Server: s.Server, Tool: s.Tool, Status: s.Status, MS: s.MS}, 0)
 	if res == nil {
@@ -128,8 +126,9 @@ func (r *Run) settle(id int64, s proto.CallSummary, res *call.Result) {
 		r.warn(w)
 	}
 	for _, a := range res.Artifacts {
-		r.event("artifact", a, 128)
+		r.keepArtifact(a)
 	}
+	r.lifted.add(res.Lifted)
 }
 
 // warn adds a warning; one of the same words only once.
@@ -185,6 +184,7 @@ func (h *host) Resource(_ context.Context, method string, _ []byte) ([]byte, err
 // Emit passes a value on at once. The event is cut at the run's output limit;
 // the result has its own account of it.
 func (h *host) Emit(value []byte) {
+	value = h.r.lifted.redact(value)
 	data := json.RawMessage(value)
 	if int64(len(value)) > h.r.limits.output {
 		data = quoted(clip(string(value), int(h.r.limits.output)))
@@ -195,6 +195,7 @@ func (h *host) Emit(value []byte) {
 // Log passes a record on at once.
 func (h *host) Log(l engine.LogRecord) {
 	record := logRecord(l)
+	record.Message, record.Attrs = h.r.lifted.text(record.Message), h.r.lifted.redact(record.Attrs)
 	record.Message = clip(record.Message, int(h.r.limits.output))
 	if int64(len(record.Attrs)) > h.r.limits.output {
 		record.Attrs = nil

@@ -64,6 +64,7 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 			status = "cancelled"
 		}
 	}
+	r.lifted.result(res)
 	r.cut(res)
 	return res, status
 }

@@ -138,11 +138,14 @@ type Run struct {
 	status  string           // after done
 	release []func()
 
-	mu        sync.Mutex
-	made      int // calls begun
-	calls     []proto.CallSummary
-	warnings  []proto.Warning
-	artifacts []proto.Artifact
+	mu           sync.Mutex
+	made         int // calls begun
+	calls        []proto.CallSummary
+	warnings     []proto.Warning
+	artifacts    []proto.Artifact
+	ownArtifacts int    // guarded by mu: what the program kept itself
+	ownBytes     int    // guarded by mu: of those
+	lifted       lifted // has a lock of its own
 }
 
 // Start starts a run. What is wrong with the program or the engine is in its

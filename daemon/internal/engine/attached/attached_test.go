@@ -54,6 +54,10 @@ func (h *tools) Fetch(context.Context, engine.FetchRequest) (*engine.FetchRespon
 	return nil, fault.New(fault.PermissionDenied, "net.allow names no host")
 }
 
+func (h *tools) Artifact(_ context.Context, a engine.Artifact) ([]byte, error) {
+	return json.Marshal(map[string]any{"name": a.Name, "mimeType": a.MimeType, "data": string(a.Data)})
+}
+
 func (h *tools) RunScript(_ context.Context, name string, input []byte) ([]byte, error) {
 	if name == "missing" {
 		return nil, fault.New(fault.NotFound, "there is no saved script %q", name)

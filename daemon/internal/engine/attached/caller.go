@@ -3,6 +3,7 @@ package attached
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"time"
@@ -140,6 +141,10 @@ func (f far) RunScript(ctx context.Context, name string, input []byte) ([]byte, 
 		return nil, err
 	}
 	return value, err
+}
+
+func (f far) Artifact(ctx context.Context, a engine.Artifact) ([]byte, error) {
+	return f.l.call(ctx, proto.MethodArtifactKeep, proto.ProgramArtifact{Name: a.Name, MimeType: a.MimeType, Data: base64.StdEncoding.EncodeToString(a.Data)})
 }
 
 func (f far) Emit(value []byte) {

@@ -3,6 +3,7 @@ package attached
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -54,6 +55,7 @@ func Serve(conn io.ReadWriteCloser, in *bufio.Reader, log *slog.Logger, start fu
 		proto.MethodDescribe:      d.describe,
 		proto.MethodMaterial:      d.resource,
 		proto.MethodScriptRun:     d.runScript,
+		proto.MethodArtifactKeep:  d.artifact,
 	}
 	d.link.notifications = map[string]func(json.RawMessage){proto.MethodProgramLog: d.log, proto.MethodProgramEmit: d.emit}
 	d.link.serve()
@@ -226,6 +228,23 @@ func (d *Daemon) runScript(ctx context.Context, params json.RawMessage) (any, er
 	}
 	value, err := h.RunScript(ctx, p.Name, p.Input)
 	return json.RawMessage(value), err
+}
+
+func (d *Daemon) artifact(ctx context.Context, params json.RawMessage) (any, error) {
+	var p proto.ProgramArtifact
+	h, err := d.running()
+	if err == nil {
+		err = decode(params, &p)
+	}
+	var data []byte
+	if err == nil {
+		data, err = base64.StdEncoding.DecodeString(p.Data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	handle, err := h.Artifact(ctx, engine.Artifact{Name: p.Name, MimeType: p.MimeType, Data: data})
+	return json.RawMessage(handle), err
 }
 
 func (d *Daemon) log(params json.RawMessage) {

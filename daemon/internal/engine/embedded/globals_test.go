@@ -100,7 +100,7 @@ func TestToolErrorHasTheFieldsOfItsFault(t *testing.T) {
 		t.Errorf("a program's own ToolError has kind %+v, want ScriptError", out.Err)
 	}
 	out, _ = execute(t, "try { await gh.fail({}) } catch (e) { throw new Error('wrapped', { cause: e }) }")
-	if out.Err == nil || out.Err.Kind != fault.ScriptError || !strings.Contains(out.Stack, "caused by ToolError: no such thing") {
+	if out.Err == nil || out.Err.Kind != fault.ScriptError || !strings.Contains(out.Stack, "caused by ToolError (ToolFailure): no such thing") {
 		t.Errorf("wrapped: %+v\n%s", out.Err, out.Stack)
 	}
 }

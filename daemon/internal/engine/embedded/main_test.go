@@ -90,6 +90,10 @@ func (h *host) Search(_ context.Context, query []byte) ([]byte, error) {
 	return append(append([]byte(`{"items":[],"query":`), query...), '}'), nil
 }
 
+func (h *host) Artifact(_ context.Context, a engine.Artifact) ([]byte, error) {
+	return json.Marshal(map[string]any{"name": a.Name, "mimeType": a.MimeType, "data": string(a.Data)})
+}
+
 func (h *host) RunScript(_ context.Context, name string, input []byte) ([]byte, error) {
 	if name == "missing" {
 		return nil, fault.New(fault.NotFound, "there is no saved script %q", name)

@@ -41,6 +41,10 @@ func (r *run) message(op int, a args) int32 {
 		if !r.calls.RunScript(r.host, r.program.Limits.Depth, int64(a.number(0)), a.text(1), optional(a, 2)) {
 			panic(errMemory)
 		}
+	case guest.OpArtifact:
+		if !r.calls.Artifact(r.host, int64(a.number(0)), guest.Valid(a.text(1)), guest.Valid(a.text(2)), guest.Valid(a.text(3)), a.truth(4)) {
+			panic(errMemory)
+		}
 	case guest.OpLog:
 		r.keep.Log(a.text(0), a.text(1), a.text(2), a.text(3))
 	case guest.OpEmit:

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -113,6 +114,7 @@ func (c *Calls) Float() { c.FloatWith(c.names()) }
 // await: some may have been answered meanwhile.
 func (c *Calls) FloatWith(names []string) {
 	c.floating = true
+	names = slices.DeleteFunc(names, func(name string) bool { return name == keeps })
 	c.late = names[:min(len(names), maxLate)]
 }
 
@@ -139,7 +141,7 @@ func (c *Calls) add(id int64, name string, l *lane, size int, do CallFunc) bool 
 		return true
 	}
 	c.open[id] = openCall{name, l}
-	if c.floating && len(c.late) < maxLate {
+	if c.floating && len(c.late) < maxLate && name != keeps {
 		c.late = append(c.late, name)
 	}
 	if l.inFlight >= l.places {
@@ -299,6 +301,35 @@ func (c *Calls) RunScript(h engine.Host, depth int, id int64, name string, input
 			return engine.CallValue{}, fault.New(fault.InvalidToolInput, "the input of the script %s is nested deeper than %d levels", name, depth)
 		}
 		v, err := h.RunScript(ctx, name, input)
+		return engine.CallValue{Value: v}, err
+	})
+}
+
+// keeps is the name of a call of the global artifact. Keeping something is no
+// less done because nobody waits for it.
+const keeps = "artifact"
+
+// Artifact is the global of this name. Bytes come as base64, text as it is.
+func (c *Calls) Artifact(h engine.Host, id int64, name, mimeType, data string, encoded bool) bool {
+	a := engine.Artifact{Name: Clip(name, maxName), MimeType: Clip(mimeType, maxName), Data: []byte(data)}
+	var err error
+	if encoded {
+		if a.Data, err = base64.StdEncoding.DecodeString(data); err != nil { // not of the prelude's making
+			err = fault.New(fault.InvalidToolInput, "the data of the artifact %s cannot be read: %w", a.Name, err)
+		}
+	}
+	if len(a.Data) > engine.MaxArtifact {
+		err = fault.New(fault.InvalidToolInput, "the artifact %s has %d bytes, and one may have %d", a.Name, len(a.Data), engine.MaxArtifact).
+			WithHint("keep it in parts, or return less")
+	}
+	if err != nil {
+		a.Data = nil
+	}
+	return c.Add(id, keeps, false, len(a.Data), func(ctx context.Context) (engine.CallValue, error) {
+		if err != nil {
+			return engine.CallValue{}, err
+		}
+		v, err := h.Artifact(ctx, a)
 		return engine.CallValue{Value: v}, err
 	})
 }

@@ -71,6 +71,9 @@ func (p Program) Thrown(f *Failure, unread bool) (*fault.Error, string) {
 	switch {
 	case f.Fault != "" && json.Unmarshal([]byte(f.Fault), &wire) == nil:
 		e = fault.FromWire(&wire)
+		if strings.Contains(f.Message, e.Message) { // the program may have added words of its own
+			e.Message = Clip(f.Message, 8000)
+		}
 	case f.Thrown != "" || f.Name == "":
 		e = fault.New(fault.ScriptError, "the program threw %s", Clip(f.Thrown, 2000)).
 			WithHint("throw an Error: it carries the place where it was made")

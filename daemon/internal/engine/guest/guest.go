@@ -42,6 +42,7 @@ const (
 	OpRun
 	OpWarn
 	OpStdin
+	OpArtifact
 
 	OpOwn = 32 // leaves room for more that all engines have
 )

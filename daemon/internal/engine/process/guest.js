@@ -66,8 +66,8 @@ const setup = first();
 const open = new Map(); // calls without an answer, by their names
 const host = (operation, ...parts) => {
   switch (operation) {
-    case 0: case 7: case 8: case 10: case 11: // CALL, SEARCH, DESCRIBE, RESOURCE, RUN: each is answered
-      open.set(parts[0], operation === 0 ? [parts[1], parts[2]] : ['', operation === 7 ? 'search' : operation === 8 ? 'describe' : operation === 10 ? parts[1] : 'run(' + parts[1] + ')']);
+    case 0: case 7: case 8: case 10: case 11: case 14: // CALL, SEARCH, DESCRIBE, RESOURCE, RUN, ARTIFACT: each is answered
+      open.set(parts[0], operation === 0 ? [parts[1], parts[2]] : ['', operation === 7 ? 'search' : operation === 8 ? 'describe' : operation === 10 ? parts[1] : operation === 11 ? 'run(' + parts[1] + ')' : 'artifact']);
       send(operation, ...parts);
       listen();
       return;

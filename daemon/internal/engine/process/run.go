@@ -320,6 +320,8 @@ func (r *run) message(m message) error {
 			}
 		}
 		whole = r.calls.RunScript(r.host, r.p.Limits.Depth, int64(m.number(0)), m.text(1), input)
+	case guest.OpArtifact:
+		whole = r.calls.Artifact(r.host, int64(m.number(0)), m.text(1), m.text(2), m.text(3), m.truth(4))
 	case guest.OpLog:
 		r.keep.Log(m.text(0), m.text(1), m.text(2), frames(m.text(3)))
 	case guest.OpEmit:

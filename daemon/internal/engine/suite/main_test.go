@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -179,6 +180,12 @@ func (h *host) Call(ctx context.Context, server, tool string, args []byte, o eng
 		}
 		return engine.CallValue{}, &fault.Error{Kind: fault.ToolFailure, Message: "no such thing", Hint: "try another", Server: server, Tool: tool,
 			Content: []byte(`[{"type":"text","text":"no such thing"}]`)}
+	case "refuse":
+		var given struct{ Kind fault.Kind }
+		if err := json.Unmarshal(args, &given); err != nil {
+			return engine.CallValue{}, err
+		}
+		return engine.CallValue{}, &fault.Error{Kind: given.Kind, Message: "refused", Pointer: "/a", Feedback: "not now", Data: []byte(`{"n":1}`)}
 	case "hang":
 		<-ctx.Done()
 		return engine.CallValue{}, context.Cause(ctx)
@@ -203,6 +210,10 @@ func (h *host) Call(ctx context.Context, server, tool string, args []byte, o eng
 
 func (h *host) Search(_ context.Context, query []byte) ([]byte, error) {
 	return append(append([]byte(`{"items":[],"query":`), query...), '}'), nil
+}
+
+func (h *host) Artifact(_ context.Context, a engine.Artifact) ([]byte, error) {
+	return json.Marshal(map[string]any{"name": a.Name, "mimeType": a.MimeType, "hex": hex.EncodeToString(a.Data)})
 }
 
 func (h *host) RunScript(_ context.Context, name string, input []byte) ([]byte, error) {

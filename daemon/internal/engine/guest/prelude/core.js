@@ -5,7 +5,7 @@
 // of its functions and forgets the rest.
 (host => {
   'use strict';
-  const G = globalThis, P = Promise, M = Map, S = Set, W = WeakMap, Err = Error, Str = String, Num = Number, Big = BigInt;
+  const G = globalThis, P = Promise, M = Map, S = Set, W = WeakMap, Err = Error, Gathered = AggregateError, Str = String, Num = Number, Big = BigInt;
   const { parse, stringify, rawJSON } = JSON;
   const { apply, ownKeys } = Reflect;
   const { defineProperty, create, freeze, fromEntries, assign } = Object;
@@ -22,7 +22,7 @@
   const everyString = Array.prototype.every, some = Array.prototype.some, push = Array.prototype.push, sliceArray = Array.prototype.slice;
 
   // The operations; realm.go has the same list.
-  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10, RUN = 11, WARN = 12, STDIN = 13;
+  const CALL = 0, LOG = 1, EMIT = 2, TIMER = 3, UNTIMER = 4, DONE = 5, FAIL = 6, SEARCH = 7, DESCRIBE = 8, NAMES = 9, RESOURCE = 10, RUN = 11, WARN = 12, STDIN = 13, ARTIFACT = 14;
 
   // A stack of the program's own making would name the functions of this file,
   // host among them.
@@ -32,8 +32,14 @@
 
   // --- values that leave -----------------------------------------------------
   // JSON, and beyond it: BigInt is an integer, a Map with string keys an object,
-  // any other Map an array of pairs, a Set an array, an Error its name, message
-  // and own fields, binary data an array of numbers.
+  // any other Map an array of pairs, a Set an array, an Error its name, message,
+  // cause, own fields and those it gathers, binary data an array of numbers.
+  const errorFields = e => {
+    const out = { name: e.name, message: e.message, ...e };
+    if (e instanceof Gathered && isArray(e.errors)) out.errors = e.errors;
+    if (e.cause !== undefined && apply(hasOwn, e, ['cause'])) out.cause = e.cause;
+    return out;
+  };
   let promised; // the name of the first promise in what was written last
   const plain = (key, v) => {
     switch (typeof v) {
@@ -42,7 +48,7 @@
       default: return v;
     }
     if (v === null || isArray(v)) return v;
-    if (v instanceof Err) return { name: v.name, message: v.message, ...v };
+    if (v instanceof Err) return errorFields(v);
     if (v instanceof M) {
       const pairs = [...v];
       return apply(everyString, pairs, [p => typeof p[0] === 'string']) ? fromEntries(pairs) : pairs;
@@ -121,8 +127,16 @@
   const spaces = new W();
   const named = f => typeof f.name === 'string' && f.name ? f.name : 'anonymous';
   const errorText = e => {
-    const head = Str(e.name) + ': ' + Str(e.message);
-    return e.cause === undefined ? head : head + ' (caused by ' + show(e.cause) + ')';
+    let text = Str(e.name) + (e instanceof ToolError && typeof e.kind === 'string' ? ' (' + e.kind + ')' : '') + ': ' + Str(e.message);
+    if (e instanceof Gathered && isArray(e.errors)) text += ' [' + gathered(e) + ']';
+    return e.cause === undefined ? text : text + ' (caused by ' + show(e.cause) + ')';
+  };
+  // What Promise.any gathers, the first few.
+  const most = 10;
+  const gathered = e => {
+    let text = '';
+    for (let i = 0; i < e.errors.length && i < most; i++) text += (i ? '; ' : '') + show(e.errors[i]);
+    return e.errors.length > most ? text + '; and ' + (e.errors.length - most) + ' more' : text;
   };
   const display = () => {
     const open = []; // the holders above the value at hand
@@ -175,14 +189,10 @@
     }
   }
   defineProperty(ToolError.prototype, 'name', { value: 'ToolError', writable: true, configurable: true });
+  // JSON.stringify(error) tells what the error does: message is no enumerable field.
+  defineProperty(ToolError.prototype, 'toJSON', { value() { return errorFields(this); }, writable: true, configurable: true });
   hide('ToolError', ToolError);
 
-  // What an AggregateError holds.
-  const reasons = errors => {
-    let text = '';
-    for (let i = 0; i < errors.length && i < 10; i++) text += (i ? '; ' : ': ') + show(errors[i]);
-    return errors.length > 10 ? text + '; and ' + (errors.length - 10) + ' more' : text;
-  };
   const failure = e => {
     const out = create(null);
     try {
@@ -190,7 +200,7 @@
       if (e instanceof Err) {
         out.name = Str(e.name);
         out.message = Str(e.message);
-        if (isArray(e.errors)) out.message += reasons(e.errors);
+        if (e instanceof Gathered && isArray(e.errors)) out.message = (out.message || 'every promise was rejected') + ': ' + gathered(e);
         out.stack = Str(e.stack);
         if (e.cause !== undefined) out.cause = show(e.cause);
       } else {
@@ -323,6 +333,44 @@
     }
     return ask(RUN, Str(name), text);
   });
+
+  // --- artifacts -------------------------------------------------------------
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const pairs = [];
+  for (let i = 0; i < 4096; i++) pairs[i] = letters[i >> 6] + letters[i & 63];
+  const base64 = b => {
+    let out = '';
+    const n = b.length, whole = n - n % 3;
+    for (let i = 0; i < whole; i += 3) out += pairs[b[i] << 4 | b[i + 1] >> 4] + pairs[(b[i + 1] & 15) << 8 | b[i + 2]];
+    if (n - whole === 1) out += pairs[b[whole] << 4] + '==';
+    if (n - whole === 2) out += pairs[b[whole] << 4 | b[whole + 1] >> 4] + letters[(b[whole + 1] & 15) << 2] + '=';
+    return out;
+  };
+  // Text is kept as it is, bytes as they are, all else as JSON.
+  const artifact = (name, data, options) => {
+    let type = typeof options === 'string' ? options : options?.mimeType, text, bytes = false;
+    name = Str(name);
+    if (typeof data === 'string') {
+      text = data;
+      type ??= 'text/plain; charset=utf-8';
+    } else if (isView(data) || data instanceof Buffer) {
+      const b = !isView(data) ? new Bytes(data) : new Bytes(data.buffer, data.byteOffset, data.byteLength);
+      bytes = true;
+      text = base64(b);
+    } else if (data !== null && typeof data === 'object' && typeof data.arrayBuffer === 'function') { // Blob, Response
+      return apply(then, data.arrayBuffer(), [b => artifact(name, b, type ?? (data.type || undefined))]);
+    } else {
+      try {
+        text = json(data);
+      } catch (e) {
+        return refused('InvalidToolInput', 'the artifact ' + name + ' cannot be written as JSON: ' + e.message);
+      }
+      if (text === undefined) return refused('InvalidToolInput', 'the artifact ' + name + ' has no data: give a text, bytes or a value');
+      type ??= 'application/json';
+    }
+    return ask(ARTIFACT, name, type === undefined ? '' : Str(type), text, bytes);
+  };
+  hide('artifact', artifact);
 
   const settle = (id, state, text, raw) => {
     const w = waiting[id];

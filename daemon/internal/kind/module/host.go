@@ -43,6 +43,11 @@ func (h host) RunScript(context.Context, string, []byte) ([]byte, error) {
 	return nil, closed("saved scripts")
 }
 
+// Artifact is refused: what a module returns is its answer.
+func (h host) Artifact(context.Context, eng.Artifact) ([]byte, error) {
+	return nil, closed("artifacts")
+}
+
 // Fetch is refused; without an allow list there is no global that asks for it.
 func (h host) Fetch(context.Context, eng.FetchRequest) (*eng.FetchResponse, error) {
 	return nil, closed("the network")

@@ -116,6 +116,15 @@ func checkScalar(n *node, key *Key, shown string) error {
 		if i, ok := n.integer(); !ok || i < 0 || i > 1<<20 {
 			return badAt(n, "%s must be a whole number from 0 to %d", shown, 1<<20)
 		}
+	case TypeCounts:
+		if n.kind != arrayNode {
+			return wrongType(n, key, shown)
+		}
+		for _, item := range n.items {
+			if i, ok := item.integer(); !ok || i < 0 || i > 255 {
+				return badAt(item, "%s: an exit code is a whole number from 0 to 255", shown)
+			}
+		}
 	case TypeBool:
 		if n.kind != boolNode {
 			return wrongType(n, key, shown)

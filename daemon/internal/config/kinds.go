@@ -86,6 +86,7 @@ type CommandTool struct {
 	Stdin       string          `json:"stdin,omitempty"`
 	Cwd         string          `json:"cwd,omitempty"`
 	Output      string          `json:"output"` // text, lines, json, jsonl
+	ExitCodes   []int           `json:"exitCodes"` // those that are no failure
 	Options     bool            `json:"options,omitempty"`
 }
 

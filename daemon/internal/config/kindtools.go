@@ -10,7 +10,7 @@ import (
 )
 
 // commandKeys are the keys of a tool that only servers of kind command have.
-var commandKeys = []string{"command", "description", "input", "output", "stdin", "cwd", "options"}
+var commandKeys = []string{"command", "description", "input", "output", "stdin", "cwd", "exitCodes", "options"}
 
 func noCommandTools(server string, tools *node) error {
 	for _, tool := range tools.members {
@@ -45,7 +45,7 @@ func (k *KindSpec) readCommands(server string, tools *node) error {
 }
 
 func readCommand(m member) (CommandTool, error) {
-	t := CommandTool{Name: m.name, Output: defaultOf("servers.*.tools.*.output")}
+	t := CommandTool{Name: m.name, Output: defaultOf("servers.*.tools.*.output"), ExitCodes: []int{0}}
 	n := m.value
 	command := n.get("command")
 	if m.name == "" || len(m.name) > 128 {
@@ -78,6 +78,12 @@ func readCommand(m member) (CommandTool, error) {
 			t.Cwd = field.value.text
 		case "output":
 			t.Output = field.value.text
+		case "exitCodes":
+			t.ExitCodes = nil
+			for _, item := range field.value.items {
+				code, _ := item.integer()
+				t.ExitCodes = append(t.ExitCodes, int(code))
+			}
 		case "options":
 			t.Options = field.value.text == "true"
 		}

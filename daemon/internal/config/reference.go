@@ -18,6 +18,7 @@ const (
 	TypeDuration KeyType = "duration"
 	TypeSize     KeyType = "size"
 	TypeCount    KeyType = "whole number"
+	TypeCounts   KeyType = "list of whole numbers"
 	TypeBool     KeyType = "true or false"
 	TypeSection  KeyType = "section"
 	TypeNamed    KeyType = "section of named entries"
@@ -114,6 +115,7 @@ var reference = []Key{
 	{Path: "servers.*.tools.*.output", Type: TypeString, Default: "text", Values: []string{"text", "lines", "json", "jsonl"}, Doc: "command: how its standard output is read.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.tools.*.stdin", Type: TypeString, Doc: "command: its standard input, with placeholders.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.tools.*.cwd", Type: TypeString, Doc: "command: its working directory; default: the server's.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.tools.*.exitCodes", Type: TypeCounts, Doc: "command: exit codes that are no failure; default: 0 alone.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.tools.*.options", Type: TypeBool, Default: "false", Doc: "command: an argument may begin with -, and so be an option.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.enabled", Type: TypeBool, Default: "true", Doc: "A disabled server is listed and never started.", Reload: NewInstance, Place: Everywhere},
 	{Path: "mcpServers", Type: TypeForeign, Doc: "Servers in the form of Claude and Cursor.", Reload: NewInstance, Place: Everywhere},

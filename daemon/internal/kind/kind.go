@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/kind/command"
 	"tenon/daemon/internal/kind/module"
 	"tenon/daemon/internal/kind/stdio"
 	"tenon/daemon/internal/local"
@@ -89,6 +90,16 @@ func (o Options) source(spec *config.KindSpec) (source stdio.Source, done func()
 	switch {
 	case spec.Module != nil:
 		s, err := module.New(module.Options{Spec: spec, Executable: executable, Compile: o.Compile, Environ: o.Environ, Stderr: o.Err})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	case spec.Command != nil:
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := command.New(command.Options{Spec: spec, Executable: executable, Environ: o.Environ, Dir: dir})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +22,7 @@ import (
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/kind/module/signature"
 	"tenon/daemon/internal/kind/stdio"
+	"tenon/daemon/internal/kind/watch"
 )
 
 // Options of a Source.
@@ -38,7 +41,7 @@ type Source struct {
 	log     *slog.Logger
 	engine  engine
 	changed chan struct{}
-	watch   *watcher
+	watch   *watch.Watcher
 
 	load    sync.Mutex // one reading at a time
 	mu      sync.Mutex // guards what follows
@@ -95,13 +98,13 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.watch = newWatcher(s.touched)
+	s.watch = watch.New(s.touched)
 	return s, nil
 }
 
 // Close ends whatever runs.
 func (s *Source) Close() {
-	s.watch.close()
+	s.watch.Close()
 	s.load.Lock()
 	defer s.load.Unlock()
 	s.mu.Lock()
@@ -148,7 +151,7 @@ func (s *Source) refresh(ctx context.Context) {
 	if err != nil && ctx.Err() != nil {
 		return // whoever asked is gone; the next one reads it
 	}
-	s.watch.follow(files)
+	s.watch.Follow(slices.Collect(maps.Keys(files)))
 	s.mu.Lock()
 	old, first := s.current, s.files == nil
 	s.files, s.problem = files, err

@@ -1,4 +1,6 @@
-package module
+// Package watch tells when something in the directories of a server's files has
+// changed.
+package watch
 
 import (
 	"path/filepath"
@@ -11,19 +13,19 @@ import (
 // settle lets an editor finish, as the configuration's own watch does.
 const settle = 100 * time.Millisecond
 
-// watcher watches the directories of a module's files. Where the system has no
+// Watcher watches the directories of a module's files. Where the system has no
 // watches left, changes are seen by the next call, which looks itself.
-type watcher struct {
+type Watcher struct {
 	fs   *fsnotify.Watcher // nil: there are none
 	done sync.WaitGroup
 
-	mu      sync.Mutex // guards watched
-	watched map[string]bool
+	mu      sync.Mutex // guards dirs
+	dirs map[string]bool
 }
 
-// newWatcher calls touched after changes, from a goroutine of its own.
-func newWatcher(touched func()) *watcher {
-	w := &watcher{watched: map[string]bool{}}
+// New calls touched after changes, from a goroutine of its own.
+func New(touched func()) *Watcher {
+	w := &Watcher{dirs: map[string]bool{}}
 	fs, err := fsnotify.NewWatcher()
 	if err != nil {
 		return w
@@ -55,22 +57,23 @@ func newWatcher(touched func()) *watcher {
 	return w
 }
 
-// follow watches the directories of these files.
-func (w *watcher) follow(files map[string]string) {
+// Follow watches the directories of these files.
+func (w *Watcher) Follow(files []string) {
 	if w.fs == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for file := range files {
+	for _, file := range files {
 		dir := filepath.Dir(file)
-		if !w.watched[dir] && w.fs.Add(dir) == nil {
-			w.watched[dir] = true
+		if !w.dirs[dir] && w.fs.Add(dir) == nil {
+			w.dirs[dir] = true
 		}
 	}
 }
 
-func (w *watcher) close() {
+// Close ends the watch, and waits for a call of touched that goes on.
+func (w *Watcher) Close() {
 	if w.fs == nil {
 		return
 	}

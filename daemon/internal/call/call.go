@@ -43,10 +43,17 @@ type Request struct {
 	CallID  int64  // number within the run
 	Server  string // as configured, or its namespace
 	Tool    string // the tool's own name, or its identifier
+	// Method is a request other than a tool's call, and Tool is not set then: one
+	// of ReadResource and GetPrompt, with Args as they say. Without a Server the
+	// one that offers it is found.
+	Method  string
 	Args    json.RawMessage
 	Timeout time.Duration  // 0: the tool's, else the server's
 	Origin  proto.Origin   // the host's name of the tool call this belongs to
 	Bridge  session.Bridge // that started the run; nil for shells
+
+	// Listener hears what the server says beside its answers; may be nil.
+	Listener *Listener
 
 	OnWarn     func(proto.Warning)           // may be nil: warnings of a call that failed; those of others are in Result
 	OnArtifact func(proto.Artifact)          // may be nil: artifacts of a call that failed; those of others are in Result
@@ -55,7 +62,8 @@ type Request struct {
 	OnAsk      func(proto.Ask)               // may be nil: a question is pending
 	OnQuestion func(proto.Question)          // nil: the caller's terminal answers no questions of servers
 	OnWithdraw func(proto.Withdraw)          // may be nil: a question told to OnQuestion is over
-	OnStart    func(server, tool string)     // may be nil: names are resolved
+	OnStart    func(server, tool string)     // may be nil: names are resolved; again, once a list says more
+	OnLog      func(upstream.Log)            // may be nil: what the server logs meanwhile; must not block
 	OnAnswer   func(raw json.RawMessage)     // may be nil: the server's result as it came, before it is judged
 }
 
@@ -131,6 +139,7 @@ type Path struct {
 	indexes     indexes
 	told        catalog.Told
 	akin        akin
+	listening   listening
 }
 
 // New makes the path.
@@ -177,6 +186,7 @@ func (p *Path) Call(ctx context.Context, req Request) (*Result, error) {
 		c.finish(failure)
 		return nil, failure
 	}
+	p.o.Catalog.Observe(c.tool, result.Value)
 	result.Times = c.times
 	result.Times.Total = time.Since(began)
 	c.finish(nil)
@@ -249,6 +259,7 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 		c.p.o.Leases.EndSession(c.session, err.Message)
 		return nil, false, err
 	}
+	c.p.listening.join(held, c, use)
 	same, err := c.recheck(held, use, list)
 	if err != nil || !same {
 		return nil, !same && err == nil, err
@@ -288,7 +299,7 @@ func (c *call) send(ctx context.Context, use Use) (*Result, error) {
 	c.wait(WaitTool, &c.times.Tool, func() {
 		defer q.close()
 		raw, err = conn.Call(ctx, upstream.Call{
-			Tool: c.tool.Name, Arguments: c.args, Timeout: c.limit(), Wall: c.server.CallWall, Progress: c.req.OnProgress,
+			Tool: c.toolName, Method: c.req.Method, Owner: c.owner(), Log: c.req.OnLog, Arguments: c.args, Timeout: c.limit(), Wall: c.server.CallWall, Progress: c.req.OnProgress,
 			Questions: q, Patience: c.patience(),
 		})
 	})
@@ -297,6 +308,9 @@ func (c *call) send(ctx context.Context, use Use) (*Result, error) {
 	}
 	if c.req.OnAnswer != nil {
 		c.req.OnAnswer(raw)
+	}
+	if c.req.Method != "" {
+		return c.convertMethod(raw)
 	}
 	return c.convert(raw)
 }

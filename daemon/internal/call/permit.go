@@ -42,11 +42,7 @@ func (c *call) permit(ctx context.Context) error {
 // decide gives the verdict by the pinned view and by the newest one, whichever
 // is stricter: rules that were tightened hold from the next call on.
 func (c *call) decide(ctx context.Context) policy.Verdict {
-	fingerprint := ""
-	if c.tool != nil {
-		fingerprint = c.tool.Fingerprint
-	}
-	verdict, view := c.verdict(ctx, c.toolName, fingerprint)
+	verdict, view := c.verdict(ctx, c.toolName, c.fingerprint())
 	c.decided = view
 	return verdict
 }
@@ -63,6 +59,7 @@ func (c *call) verdict(ctx context.Context, tool, fingerprint string) (policy.Ve
 	if c.req.Caller != nil {
 		in.Class = c.req.Caller.Class
 	}
+	in.HostRead = c.hostPattern()
 	if s := c.req.Session; s != nil {
 		in.Host = s.Rules()
 		in.Hosted = in.Host != nil || s.State() == session.Attached || s.State() == session.Provisional
@@ -88,7 +85,7 @@ func (c *call) stillGranted() bool {
 	if c.granted == nil || c.granted.definition != c.def.ID {
 		return false
 	}
-	return c.granted.fingerprint == "" || c.tool != nil && c.granted.fingerprint == c.tool.Fingerprint
+	return c.granted.fingerprint == "" || c.granted.fingerprint == c.fingerprint()
 }
 
 func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
@@ -104,10 +101,7 @@ func (c *call) ask(ctx context.Context, verdict policy.Verdict) error {
 	if err != nil {
 		return err
 	}
-	c.granted = &grant{definition: c.def.ID, always: answer.Always}
-	if c.tool != nil {
-		c.granted.fingerprint = c.tool.Fingerprint
-	}
+	c.granted = &grant{definition: c.def.ID, always: answer.Always, fingerprint: c.fingerprint()}
 	c.remember(verdict.Key)
 	return nil
 }
@@ -160,16 +154,12 @@ func (c *call) answerers() []session.Bridge {
 // remember stores an approval for always, as soon as it is known what exactly
 // was approved.
 func (c *call) remember(key string) {
-	if c.p.o.Memory == nil || !c.granted.always || c.tool == nil && c.web == "" {
+	if c.p.o.Memory == nil || !c.granted.always || c.fingerprint() == "" && c.web == "" {
 		return
 	}
 	c.granted.always = false
-	fingerprint := ""
-	if c.tool != nil {
-		fingerprint = c.tool.Fingerprint
-	}
 	err := c.p.o.Memory.Remember(policy.Approval{
-		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: fingerprint,
+		Dir: project(c.req.View), Key: key, Server: c.server.Name, Tool: c.toolName, Fingerprint: c.fingerprint(),
 	})
 	if err != nil {
 		c.warn("ApprovalNotRemembered", "the approval of "+key+" holds until the daemon ends: it could not be written")
@@ -233,6 +223,9 @@ func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, 
 	if newest.err != nil && ctx.Err() != nil {
 		return false, c.explain(ctx, newest.err)
 	}
+	if c.req.Method != "" {
+		return c.methodFits(use)
+	}
 	if newest.err != nil {
 		c.warn("ToolsNotListed", "server "+c.server.Name+": its newest list of tools cannot be used, the one before stays: "+fault.From(newest.err).Message)
 	}
@@ -256,6 +249,9 @@ func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, 
 	}
 	if c.tool == nil || c.tool.Fingerprint != now.Fingerprint {
 		c.tool, c.toolName = now, now.Name
+		if c.req.OnStart != nil { // its list was not known when names were resolved
+			c.req.OnStart(c.server.Name, c.toolName)
+		}
 		return false, nil
 	}
 	c.tool = now

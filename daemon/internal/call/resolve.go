@@ -41,6 +41,9 @@ func (c *call) resolve(ctx context.Context) error {
 	if err := c.arguments(); err != nil {
 		return err
 	}
+	if req.Method != "" {
+		return c.resolveMethod(ctx)
+	}
 	names := c.p.namespaces.of(req.View)
 	c.toolName = req.Tool
 	c.server = req.View.Servers[req.Server]
@@ -210,6 +213,7 @@ func (p *Path) define(v *config.View, server string, env config.Env, key, worksp
 	if p.o.History != nil {
 		p.o.History.Redactor().Add(def.Secrets...)
 	}
+	p.o.Catalog.Akin(def.ID, def.Template)
 	p.definitions.keep(id, expanded{env, def, now.Add(expandedFor)}, now)
 	return def, nil
 }

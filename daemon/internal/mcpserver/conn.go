@@ -15,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tenon/daemon/internal/call"
+	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/session"
@@ -42,24 +44,28 @@ type conn struct {
 	kill context.CancelCauseFunc
 	next atomic.Int64 // numbers requests
 
-	log atomic.Bool // the client wants log messages
+	log atomic.Bool    // the client wants log messages
+	ear *call.Listener // what servers say beside their answers; nil in code mode
 
 	mu       sync.Mutex
-	requests map[string]*request // by number
-	byID     map[string]*request // calls in work, by the JSON of their id
-	own      *held               // the connection's own session
-	named    map[string]*held    // sessions that are named by requests, but prove nothing
-	roots    string              // the client's directory
-	asked    bool                // roots were asked for
-	shown    string              // digest of the list that the client has
-	lister   *peer.Caller        // who listed it
-	watched  map[string]bool     // resources that it subscribed to
-	telling  bool                // it is being told of a change
-	news     bool                // there was another one meanwhile
-	busy     int                 // HTTP requests under way
-	quiet    time.Time           // since when busy is 0
-	peer     process             // who sent the newest HTTP request
-	streamed bool                // it has had a stream of notifications
+	requests map[string]*request     // by number
+	byID     map[string]*request     // calls in work, by the JSON of their id
+	own      *held                   // the connection's own session
+	named    map[string]*held        // sessions that are named by requests, but prove nothing
+	roots    string                  // the client's directory
+	asked    bool                    // roots were asked for
+	shown    string                  // digest of the list that the client has
+	lister   *peer.Caller            // who listed it
+	watched  map[string]bool         // resources that it subscribed to
+	offers   map[catalog.Kind]string // digests of the other lists that it has
+	heard    []heard                 // what servers said and it was not told yet
+	hearing  bool                    // it is being told
+	telling  bool                    // it is being told of a change
+	news     bool                    // there was another one meanwhile
+	busy     int                     // HTTP requests under way
+	quiet    time.Time               // since when busy is 0
+	peer     process                 // who sent the newest HTTP request
+	streamed bool                    // it has had a stream of notifications
 }
 
 // process is a client's process.
@@ -89,7 +95,10 @@ type request struct {
 // newConn makes a connection in a mode; it is not entered yet.
 func (s *Server) newConn(m mode) *conn {
 	c := &conn{s: s, id: rand.Text(), mode: m, requests: map[string]*request{}, byID: map[string]*request{},
-		named: map[string]*held{}, watched: map[string]bool{}, quiet: time.Now()}
+		named: map[string]*held{}, watched: map[string]bool{}, offers: map[catalog.Kind]string{}, quiet: time.Now()}
+	if !m.code() {
+		c.ear = s.o.Path.Listen(c.hear)
+	}
 	c.life, c.kill = context.WithCancelCause(context.Background())
 	c.sdk = mcp.NewServer(&mcp.Implementation{Name: "tenon", Title: "tenon", Version: s.o.Version}, &mcp.ServerOptions{
 		Instructions: m.instructions(), Capabilities: m.capabilities(), Logger: s.sdkLog, SupportedProtocolVersions: versions(),
@@ -318,6 +327,9 @@ func (c *conn) notice(ctx context.Context, ss *mcp.ServerSession, n proto.Notice
 // end cancels all work of the connection and lets its sessions go.
 func (c *conn) end(why *fault.Error) {
 	c.kill(why)
+	if c.ear != nil {
+		c.ear.Close()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.own != nil {

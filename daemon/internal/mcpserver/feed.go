@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tenon/daemon/internal/upstream"
 	"tenon/proto"
 )
 
@@ -23,6 +24,9 @@ type feed struct {
 	done  chan struct{}
 	once  sync.Once
 	step  float64 // of the last progress sent
+
+	gate   sync.Mutex // between close and what a server logs late
+	closed bool       // guarded by gate
 }
 
 // backlog is how many messages may wait for the client.
@@ -62,11 +66,41 @@ func (f *feed) frame() func(proto.Frame) {
 	}
 }
 
+// serverLogged is the type of a frame that no run has: what a server logged during
+// the call.
+const serverLogged = "server-log"
+
+// serverLog is for call.Request.OnLog; nil when nobody listens. What comes when
+// the call is over goes nowhere.
+func (f *feed) serverLog(server string) func(upstream.Log) {
+	if f.queue == nil || !f.x.c.log.Load() {
+		return nil
+	}
+	return func(l upstream.Log) {
+		data, err := json.Marshal(l)
+		if err != nil {
+			return
+		}
+		f.gate.Lock()
+		defer f.gate.Unlock()
+		if f.closed {
+			return
+		}
+		select {
+		case f.queue <- proto.Frame{Type: serverLogged, Run: server, Data: data}:
+		default:
+		}
+	}
+}
+
 // close waits until what was queued is out. The run must have ended.
 func (f *feed) close() {
 	f.once.Do(func() {
 		if f.queue != nil {
+			f.gate.Lock()
+			f.closed = true
 			close(f.queue)
+			f.gate.Unlock()
 			<-f.done
 		}
 	})
@@ -74,6 +108,11 @@ func (f *feed) close() {
 
 func (f *feed) pass(frame proto.Frame) {
 	switch frame.Type {
+	case serverLogged:
+		var l upstream.Log
+		if json.Unmarshal(frame.Data, &l) == nil {
+			_ = f.x.ss.Log(f.x.ctx, f.x.c.logOf(frame.Run, l)) // a client that is gone ends the call by itself
+		}
 	case "log":
 		var l proto.Log
 		if json.Unmarshal(frame.Data, &l) == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -97,7 +98,7 @@ func written(v any) (mcp.Result, error) {
 
 // request is what is common to all that is asked of the path.
 func (x *exchange) request(server string) call.Request {
-	return call.Request{Caller: x.caller, Session: x.caller.Session, View: x.view, Server: server}
+	return call.Request{Caller: x.caller, Session: x.caller.Session, View: x.view, Server: server, Listener: x.c.ear}
 }
 
 // entries are the tools of the connection's mode. A server that cannot be listed
@@ -213,7 +214,7 @@ func (c *conn) announceSoon() {
 // announce tells the client if what it has listed is another list now.
 func (c *conn) announce() {
 	c.mu.Lock()
-	shown, lister := c.shown, c.lister
+	shown, lister, offers := c.shown, c.lister, maps.Clone(c.offers)
 	c.mu.Unlock()
 	if lister == nil || c.life.Err() != nil {
 		return // it has listed nothing yet
@@ -222,7 +223,15 @@ func (c *conn) announce() {
 	defer cancel()
 	if view, err := c.s.o.View(lister); err == nil {
 		x := &exchange{c: c, ctx: ctx, caller: lister, view: view}
-		if x.digest() == shown {
+		for kind, digest := range offers {
+			if now := x.offersDigest(kind); now != digest {
+				c.mu.Lock()
+				c.offers[kind] = now
+				c.mu.Unlock()
+				c.tellOffers(kind)
+			}
+		}
+		if shown == "" || x.digest() == shown {
 			return
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/run"
 	"tenon/daemon/internal/session"
+	"tenon/daemon/internal/upstream"
 	"tenon/proto"
 )
 
@@ -68,6 +69,15 @@ type Path interface {
 	Search(ctx context.Context, r call.Request, q proto.Search) proto.SearchResult
 	Catalog(ctx context.Context, r call.Request, q proto.CatalogQuery) (*proto.Catalog, error)
 	Types(ctx context.Context, r call.Request, q proto.TypesQuery) (*proto.Types, error)
+
+	Hello(ctx context.Context, r call.Request) (*catalog.Hello, error)
+	Offered(ctx context.Context, r call.Request, kind catalog.Kind, fresh bool) (*catalog.OfferedList, error)
+	OfferedSeen(ctx context.Context, r call.Request, kind catalog.Kind) *catalog.OfferedList
+	OfferedAll(ctx context.Context, r call.Request, kind catalog.Kind) []call.OfferedBy
+	Complete(ctx context.Context, r call.Request, params json.RawMessage) (json.RawMessage, error)
+	Listen(hear func(server string, n upstream.Notice)) *call.Listener
+	Subscribe(ctx context.Context, r call.Request, uri string, on bool) error
+	SetLevel(ctx context.Context, r call.Request, level string) error
 }
 
 // Options configure a Server. All are required but those that say otherwise.
@@ -191,6 +201,18 @@ func (s *Server) get(id string) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conns[id]
+}
+
+// outlive does something beside its caller, which Close waits for. False: nothing
+// begins any more.
+func (s *Server) outlive(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Go(f)
+	return true
 }
 
 // finish ends a connection: its work at once, its sessions after their grace.

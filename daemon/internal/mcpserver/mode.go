@@ -60,9 +60,12 @@ const codeInstructions = "MCP servers of this project are reached through tenon.
 
 // capabilities are declared whatever tools there are: lists come and go.
 func (m mode) capabilities() *mcp.ServerCapabilities {
-	c := &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true}}
-	if m.code() {
-		c.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
+	c := &mcp.ServerCapabilities{
+		Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true},
+		Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+	}
+	if !m.code() {
+		c.Prompts, c.Completions = &mcp.PromptCapabilities{ListChanged: true}, &mcp.CompletionCapabilities{}
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
@@ -48,23 +49,108 @@ func (c *conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				cursor = p.Cursor
 			}
 			return c.work(ctx, ss, req, metaOf(p), func(x *exchange) (mcp.Result, error) { return x.tools(cursor) })
-		case *mcp.ListResourcesParams:
-			if c.mode.code() {
-				return c.work(ctx, ss, req, metaOf(p), func(x *exchange) (mcp.Result, error) { return x.resources() })
-			}
-		case *mcp.ListResourceTemplatesParams:
-			if c.mode.code() {
-				return templates()
-			}
-		case *mcp.ReadResourceParams:
-			if c.mode.code() {
-				return c.work(ctx, ss, req, p.Meta, func(x *exchange) (mcp.Result, error) { return x.read(p.URI) })
-			}
 		case *mcp.SetLoggingLevelParams:
 			c.log.Store(true)
+			if !c.mode.code() {
+				_, err := c.work(ctx, ss, req, p.Meta, func(x *exchange) (mcp.Result, error) { return nil, x.setLevel(p.Level) })
+				if err != nil {
+					return nil, err
+				}
+			}
+		case *mcp.InitializeParams:
+			return c.greet(ctx, ss, method, req, next)
+		}
+		if handled, res, err := c.receiveOffers(ctx, ss, req); handled {
+			return res, err
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// receiveOffers answers what is not about tools.
+func (c *conn) receiveOffers(ctx context.Context, ss *mcp.ServerSession, req mcp.Request) (handled bool, res mcp.Result, err error) {
+	var meta map[string]any
+	var do func(*exchange) (mcp.Result, error)
+	code := c.mode.code()
+	switch p := req.GetParams().(type) {
+	case *mcp.ListResourcesParams:
+		meta, do = metaOf(p), func(x *exchange) (mcp.Result, error) { return x.offered(catalog.Resources, cursorOf(p)) }
+		if code {
+			do = (*exchange).resources
+		}
+	case *mcp.ListResourceTemplatesParams:
+		if code {
+			res, err = templates()
+			return true, res, err
+		}
+		meta, do = metaOf(p), func(x *exchange) (mcp.Result, error) { return x.offered(catalog.Templates, cursorOf(p)) }
+	case *mcp.ReadResourceParams:
+		meta, do = p.Meta, func(x *exchange) (mcp.Result, error) { return x.readOf(p.URI, p.GetProgressToken()) }
+		if code {
+			do = func(x *exchange) (mcp.Result, error) { return x.read(p.URI) }
+		}
+	case *mcp.SubscribeParams, *mcp.UnsubscribeParams:
+		if code {
+			return false, nil, nil
+		}
+		uri, on := "", true
+		if s, ok := p.(*mcp.SubscribeParams); ok {
+			meta, uri = s.Meta, s.URI
+		} else if u, ok := p.(*mcp.UnsubscribeParams); ok {
+			meta, uri, on = u.Meta, u.URI, false
+		}
+		_, err := c.work(ctx, ss, req, meta, func(x *exchange) (mcp.Result, error) { return nil, x.subscribe(uri, on) })
+		return err != nil, nil, err // the SDK keeps whom to tell
+	case *mcp.ListPromptsParams:
+		if !code {
+			meta, do = metaOf(p), func(x *exchange) (mcp.Result, error) { return x.offered(catalog.Prompts, cursorOf(p)) }
+		}
+	case *mcp.GetPromptParams:
+		if !code {
+			meta, do = p.Meta, func(x *exchange) (mcp.Result, error) { return x.promptGet(p.Name, p.Arguments, p.GetProgressToken()) }
+		}
+	case *mcp.CompleteParams:
+		if !code {
+			meta, do = p.Meta, func(x *exchange) (mcp.Result, error) { return x.complete(p) }
+		}
+	}
+	if do == nil {
+		return false, nil, nil
+	}
+	res, err = c.work(ctx, ss, req, meta, do)
+	return true, res, err
+}
+
+// cursorOf is the cursor of parameters that may be missing altogether.
+func cursorOf[P interface {
+	*T
+	mcp.Params
+}, T any](p P) string {
+	if p == nil {
+		return ""
+	}
+	switch p := any(p).(type) {
+	case *mcp.ListResourcesParams:
+		return p.Cursor
+	case *mcp.ListResourceTemplatesParams:
+		return p.Cursor
+	case *mcp.ListPromptsParams:
+		return p.Cursor
+	}
+	return ""
+}
+
+// greet answers initialize: for a server that is passed through with what that
+// says of itself.
+func (c *conn) greet(ctx context.Context, ss *mcp.ServerSession, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	res, err := next(ctx, method, req)
+	answer, ok := res.(*mcp.InitializeResult)
+	if err != nil || !ok || c.mode.server == "" {
+		return res, err
+	}
+	// What cannot be found out now leaves the answer as it is.
+	_, _ = c.work(ctx, ss, req, nil, func(x *exchange) (mcp.Result, error) { x.introduce(answer); return nil, nil })
+	return answer, nil
 }
 
 // metaOf is the _meta of parameters that may be missing altogether.

@@ -184,6 +184,7 @@ func (x *exchange) direct(name string, args json.RawMessage, feed *feed) (mcp.Re
 	spec := run.CallSpec{
 		Spec: x.spec(), Server: server, Tool: tool, Arguments: args,
 		OnAnswer: func(raw json.RawMessage) { answer = append(json.RawMessage(nil), raw...) },
+		Listener: x.c.listener(), OnLog: feed.serverLog(server),
 	}
 	_, err := x.c.s.o.Runs.Call(x.ctx, spec)
 	feed.close()

@@ -57,6 +57,10 @@ type Input struct {
 	// current counts as ask.
 	Hosted bool
 	Host   *proto.RuleList
+	// HostRead is the pattern under which the host asks for its own permission
+	// read when it does the same by itself; what that denies is denied. Empty: it
+	// asks for no such thing.
+	HostRead string
 	// SharedWith are other servers of the view with a tool of the same key; a
 	// rule over the key cannot tell such pairs apart.
 	SharedWith []string
@@ -152,7 +156,7 @@ func Decide(in Input) Verdict {
 		v.Action, v.src = Allow, fromNever
 	}
 	if hosted {
-		v = withHost(v, in.Host, in.Resource)
+		v = hostReads(withHost(v, in.Host, in.Resource), in)
 	}
 	if v.Action == Ask && in.Remembered {
 		v.Action, v.src = Allow, fromRemembered
@@ -167,6 +171,17 @@ func stranger(v Verdict) Verdict {
 	}
 	if v.Action != Deny {
 		v.Action, v.src = Deny, fromStranger
+	}
+	return v
+}
+
+// hostReads denies what the host does not read by itself.
+func hostReads(v Verdict, in Input) Verdict {
+	if in.HostRead == "" || in.Host == nil || !in.Host.Confirmed || v.Action == Deny {
+		return v
+	}
+	if rule := Evaluate(in.Host.Rules, "read", in.HostRead); rule != nil && Action(rule.Action) == Deny {
+		v.Action, v.src, v.host = Deny, fromHost, rule
 	}
 	return v
 }

@@ -15,12 +15,16 @@ import (
 type CallSpec struct {
 	Spec         // Exec is not used but for Cwd and CallTimeoutMS
 	Server, Tool string
+	Method       string // of call.Request; Tool is not set then
 	Arguments    json.RawMessage
 	Raw          bool             // also return the CallToolResult
 	Text         proto.TextLimits // of CallResult.Text
 	// OnAnswer hears the server's result as it came, also one that says it has
 	// failed; may be nil.
 	OnAnswer func(raw json.RawMessage)
+	// OnLog and Listener are those of call.Request; may be nil.
+	OnLog    func(upstream.Log)
+	Listener *call.Listener
 }
 
 // maxLoneValue caps value and raw of a call whose text is limited, that is for
@@ -31,6 +35,9 @@ const maxLoneValue = 256 << 10
 // afterwards, with the engine "call"; the end of ctx cancels it. Errors are
 // *fault.Error.
 func (m *Manager) Call(ctx context.Context, spec CallSpec) (*proto.CallResult, error) {
+	if spec.Method != "" {
+		spec.Tool = spec.Method
+	}
 	spec.Exec.Code = "call(" + string(quoted(spec.Server)) + ", " + string(quoted(spec.Tool)) + ", …)"
 	none := int64(0) // the call has its own limit
 	spec.Exec.TimeoutMS = &none
@@ -44,6 +51,7 @@ func (m *Manager) Call(ctx context.Context, spec CallSpec) (*proto.CallResult, e
 
 	req := r.request()
 	req.CallID, req.Lone, req.Server, req.Tool, req.Args = 1, true, spec.Server, spec.Tool, spec.Arguments
+	req.Method, req.OnLog, req.Listener = spec.Method, spec.OnLog, spec.Listener
 	req.Timeout = r.limits.call
 	req.OnProgress = func(p upstream.Progress) {
 		r.event("progress", proto.Progress{Call: 1, Progress: p.Progress, Total: p.Total, Message: p.Message}, len(p.Message))

@@ -35,18 +35,35 @@ func (d *daemon) followPool() {
 		defer told.stop()
 		for ev := range events {
 			switch ev.Kind {
-			case pool.Ready, pool.ToolsChanged:
+			case pool.Ready:
+				d.calls.Meet(ev.Definition, ev.Instance.Conn())
+				fallthrough
+			case pool.ToolsChanged:
 				if tools, revision, _ := ev.Instance.Tools(); tools != nil {
 					d.catalog.Learn(ev.Definition, ev.Instance.ID(), revision, tools)
 				}
+			case pool.Crashed:
+				d.calls.Gone(ev.Instance.ID(), true)
 			case pool.Freed:
 				d.catalog.Forget(ev.Instance.ID())
+				d.calls.Gone(ev.Instance.ID(), false)
 			}
 			d.hub.Publish("instance", map[string]string{
 				"id": ev.Instance.ID(), "server": ev.Server, "state": string(ev.Kind), "reason": ev.Reason,
 			})
 		}
 	}()
+}
+
+// followNotices passes on what servers say beside their answers. It ends when the
+// pool is closed.
+func (d *daemon) followNotices() {
+	notices := d.pool.Notices()
+	d.tending.Go(func() {
+		for n := range notices {
+			d.calls.Noticed(n.Instance.ID(), n.Notice)
+		}
+	})
 }
 
 // serverOf is the name of a server that runs, by its definition.

@@ -3,10 +3,14 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"tenon/daemon/internal/config"
 )
@@ -64,12 +68,27 @@ func words(list string) func(string) bool {
 
 // Ident is the identifier of a name, whatever else there is: characters that no
 // identifier has become "_", a leading digit gets a "_" before it, a reserved
-// word a "_" behind it.
+// word a "_" behind it. Letters are composed (NFC), as keyboards and models
+// write them: two identifiers never look the same and differ. A long name is
+// cut, and ends in twelve hexadecimal digits of its digest.
 func Ident(name string) string {
+	ident := identOf(name)
+	if utf8.RuneCountInString(ident) <= identLimit {
+		return ident
+	}
+	tail := "_" + digest(name, 12)
+	return string([]rune(ident)[:identLimit-len(tail)]) + tail
+}
+
+// identLimit is the longest identifier, in characters: a longer one fills the
+// catalogue and is never written without a mistake.
+const identLimit = 128
+
+func identOf(name string) string {
 	var b strings.Builder
-	for i, r := range name {
+	for i, r := range norm.NFC.String(name) {
 		switch {
-		case r == '_' || r == '$' || unicode.IsLetter(r):
+		case r == '_' || r == '$' || unicode.IsLetter(r) && r != verticalTilde:
 			b.WriteRune(r)
 		case unicode.Is(unicode.Nd, r) || i > 0 && unicode.In(r, unicode.Mn, unicode.Mc):
 			if i == 0 {
@@ -89,6 +108,10 @@ func Ident(name string) string {
 	}
 	return ident
 }
+
+// verticalTilde is the one letter of Unicode that no identifier may have: it is
+// syntax as well (UAX #31).
+const verticalTilde = '\u2e2f'
 
 // Idents gives each of the names of one list its identifier. Where two names
 // become the same one, the name that needed no change keeps it and the others
@@ -131,13 +154,22 @@ func distinct(names, identities []string, ident func(string) string) []string {
 			exact[name]++
 		}
 	}
-	for i, name := range names {
-		keeps := out[i] == name && exact[name] == 1
-		if count[out[i]] > 1 && !keeps {
-			out[i] += "_" + digest(identities[i], 6)
+	keeps := func(i int) bool { return count[out[i]] == 1 || out[i] == names[i] && exact[names[i]] == 1 }
+	// A name may be written to look like one that got a digest: it has what it
+	// says, and the other a longer digest.
+	for n := 6; ; n *= 2 {
+		taken := make(map[string]bool, len(names))
+		full := slices.Clone(out)
+		for i := range names {
+			if !keeps(i) {
+				full[i] += "_" + digest(identities[i], min(n, 2*sha256.Size))
+			}
+			taken[full[i]] = true
+		}
+		if len(taken) == len(names) || n > 2*sha256.Size {
+			return full
 		}
 	}
-	return out
 }
 
 // FlatName is the name of a tool where all tools of all servers stand in one

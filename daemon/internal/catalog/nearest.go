@@ -3,19 +3,44 @@ package catalog
 import (
 	"sort"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
+// folded is a name without what writers of names do differently: capitals, and
+// the marks between words. createIssue, create_issue and Create-Issue are one.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, norm.NFC.String(name))
+}
+
+// Same reports whether two names differ in capitals and marks between words
+// only.
+func Same(a, b string) bool {
+	x := folded(a)
+	return x != "" && x == folded(b)
+}
+
 // Nearest returns up to n of the candidates that look most like name, nearest
-// first; candidates that have nothing to do with it are left out.
+// first; candidates that have nothing to do with it are left out. Those that
+// differ in capitals and marks between words only come before all others.
 func Nearest(name string, candidates []string, n int) []string {
 	type scored struct {
 		name string
 		cost int
 	}
-	want := strings.ToLower(name)
+	want := folded(name)
 	var found []scored
 	for _, c := range candidates {
-		have := strings.ToLower(c)
+		have := folded(c)
+		if want == "" && have == "" {
+			continue
+		}
 		cost := distance(want, have)
 		limit := max(2, max(len(want), len(have))/3)
 		if len(want) >= 3 && (strings.Contains(have, want) || len(have) >= 3 && strings.Contains(want, have)) {

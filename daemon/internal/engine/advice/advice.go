@@ -35,8 +35,11 @@ func (p Program) Exception(name, message string, at *fault.Position) (words, hin
 	case "TypeError":
 		return words, s.misuse(words)
 	case "RangeError":
-		if words == stackOverflow {
+		switch {
+		case words == stackOverflow:
 			return words, "a recursion does not end, or goes deeper than a few thousand calls"
+		case s.Confined && strings.HasPrefix(words, "the locale "):
+			return words, "format it yourself, or run it on an engine that knows other languages: deno, bun or node"
 		}
 	case "SyntaxError":
 		return words, s.syntax()

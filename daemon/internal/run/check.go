@@ -99,7 +99,7 @@ func (r *Run) checked(request call.Request, namespaces []engine.Namespace, modul
 		env = c.Env
 	}
 	return r.m.o.Checker.Check(r.ctx, typecheck.Request{
-		Source: r.spec.Exec.Code, Module: module, Name: r.spec.Exec.Name, Types: types, Process: process,
+		Source: r.spec.Exec.Code, Module: module, Name: r.spec.Exec.Name, Types: types, Process: process, Fetch: !process && r.fetches(DefaultEngine),
 		Place: typecheck.Place{Dir: r.cwd(), Workspace: r.spec.View.Workspace, Trusted: r.spec.View.Trusted, Env: env},
 	})
 }

@@ -28,6 +28,11 @@ const (
 //go:embed embedded.d.ts
 var embeddedTypes string
 
+// fetchTypes is what it finds besides where fetch is.
+//
+//go:embed fetch.d.ts
+var fetchTypes string
+
 // processTypes is what process engines have besides: without the runtime's own
 // declarations, which may not be here, the most that can be said is that it exists.
 const processTypes = `
@@ -56,7 +61,10 @@ func programOf(r Request) *program {
 	case ".js", ".mjs", ".cjs":
 		p.name = stem + ".js"
 	}
-	if r.Process {
+	switch {
+	case r.Fetch && !r.Process:
+		p.host += fetchTypes
+	case r.Process:
 		p.host += processTypes
 	}
 	source := script.Plain(r.Source)

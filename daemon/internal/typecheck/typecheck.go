@@ -53,6 +53,7 @@ type Request struct {
 	// Process says that a process of its own executes it, whose runtime has
 	// globals and modules that are not known here: those are not checked.
 	Process bool
+	Fetch   bool // the embedded engine's program has fetch
 	Place   Place
 }
 

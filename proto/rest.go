@@ -173,6 +173,14 @@ type RunOptions struct {
 	Where     string `json:"where,omitempty"`     // local: beside its caller; remote: in the daemon
 	Script    string `json:"script,omitempty"`    // the saved script that was run
 	Export    string `json:"export,omitempty"`    // the export of it
+
+	Args  []string        `json:"args,omitempty"`  // what it was given, as far as it is short
+	Input json.RawMessage `json:"input,omitempty"` // the same; absent: none, or a long one
+}
+
+// IsZero reports whether nothing is known.
+func (o RunOptions) IsZero() bool {
+	return o.Sandbox+o.Typecheck+o.Where+o.Script+o.Export == "" && len(o.Args) == 0 && len(o.Input) == 0
 }
 
 // Approval is one row of GET /v1/approvals.

@@ -181,6 +181,10 @@ export interface RunOptions {
   script?: string
   /** the export of it */
   export?: string
+  /** what it was given, as far as it is short */
+  args?: string[]
+  /** the same; absent: none, or a long one */
+  input?: unknown
 }
 
 /** Approval is one row of GET /v1/approvals. */

@@ -35,6 +35,9 @@ const DefaultRetention = 30 * 24 * time.Hour
 // DefaultArtifactBytes is how many bytes of artifacts are kept.
 const DefaultArtifactBytes = 1 << 30
 
+// MaxCode is how many bytes of a program are kept.
+const MaxCode = 256 << 10
+
 // Limits of what is kept in memory and on disk.
 const (
 	queueSize   = 8192                   // records waiting for the writer; more are dropped and counted
@@ -42,7 +45,6 @@ const (
 	batchDelay  = 250 * time.Millisecond // a record waits at most this long for others
 	cleanEvery  = 6 * time.Hour          // between two looks for what retention removes
 	inputBytes  = 4 << 10                // of a call's arguments that are kept
-	codeBytes   = 256 << 10              // of a program that are kept
 	headBytes   = 200                    // of a program that a list shows
 	compactSize = 4 << 20                // journal bytes above which closed intents are dropped from it
 )

@@ -68,7 +68,7 @@ func scanRun(row interface{ Scan(...any) error }) (proto.Run, error) {
 	err := row.Scan(&r.ID, &r.Session, &r.Status, &r.Kind, &r.Surface, &r.Engine, &r.Cwd, &r.Code, &options, &started, &ended, &r.Calls)
 	r.Started, r.Ended = stamp(started), stamp(ended)
 	var how proto.RunOptions
-	if err == nil && json.Unmarshal([]byte(options), &how) == nil && how != (proto.RunOptions{}) {
+	if err == nil && json.Unmarshal([]byte(options), &how) == nil && !how.IsZero() {
 		r.Options = &how
 	}
 	return r, err

@@ -184,12 +184,12 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 	switch d := r.data.(type) {
 	case Run:
 		options, err := json.Marshal(d.Options)
-		if err != nil { // words of closed lists always marshal
+		if err != nil { // words and valid JSON always marshal
 			return err
 		}
 		_, err = tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, options, started, status)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Text(head(d.Code, codeBytes)), string(options), d.Started.UnixMilli())
+			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Text(head(d.Code, MaxCode)), s.redact.JSON(options), d.Started.UnixMilli())
 		return err
 	case RunEnd:
 		_, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,

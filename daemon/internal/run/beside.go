@@ -1,10 +1,8 @@
 package run
 
 import (
-	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
-	"tenon/proto"
 )
 
 // Places where a program may be executed (--where, ExecRequest.Where).
@@ -33,9 +31,13 @@ func (r *Run) executor() (engine.Engine, *fault.Error) {
 
 // Beside reports whether a program of a caller that can execute programs itself
 // is to be executed there: those of engines that are processes are, unless the
-// request says remote. The error is a UsageError.
-func (m *Manager) Beside(x proto.ExecRequest, view *config.View) (bool, error) {
-	name := nameOfEngine(Spec{Exec: x, View: view})
+// request says remote. The error is a UsageError, or NotFound for a saved script
+// that is not there.
+func (m *Manager) Beside(spec Spec) (bool, error) {
+	if err := m.prepare(&spec); err != nil { // a saved script says which engine it is for
+		return false, err
+	}
+	name, x := nameOfEngine(spec), spec.Exec
 	switch {
 	case x.Where == "" || x.Where == WhereRemote:
 		return false, nil

@@ -29,7 +29,7 @@ func TestWhereAProgramIsExecuted(t *testing.T) {
 		{setting: "node", engine: "auto", where: "local", refused: true},
 	} {
 		view := &config.View{Script: config.Script{Engine: c.setting}}
-		beside, err := m.Beside(proto.ExecRequest{Engine: c.engine, Where: c.where}, view)
+		beside, err := m.Beside(Spec{View: view, Exec: proto.ExecRequest{Code: "1", Engine: c.engine, Where: c.where}})
 		if beside != c.beside || (fault.KindOf(err) == fault.UsageError) != c.refused || !c.refused && err != nil {
 			t.Errorf("%+v: %v, %v", c, beside, err)
 		}

@@ -36,11 +36,24 @@ func (r *Run) typecheck() string {
 	return typecheck.Off
 }
 
+// maxGiven bounds what the row of a run keeps of what it was given, in bytes.
+const maxGiven = 4 << 10
+
 // options are how the run is executed, for its row.
 func (r *Run) options() proto.RunOptions {
-	out := proto.RunOptions{Typecheck: r.typecheck(), Where: r.where()}
-	if mode, failure := r.sandbox(); failure == nil && r.engine != "call" {
+	out := proto.RunOptions{Typecheck: r.typecheck(), Where: r.where(), Script: r.spec.Exec.Script, Export: r.spec.Exec.Export}
+	if r.engine == "call" {
+		return out
+	}
+	if mode, failure := r.sandbox(); failure == nil {
 		out.Sandbox = string(mode)
+	}
+	given := len(r.spec.Exec.Input)
+	for _, word := range r.spec.Exec.Args {
+		given += len(word)
+	}
+	if given <= maxGiven {
+		out.Args, out.Input = r.spec.Exec.Args, r.spec.Exec.Input
 	}
 	return out
 }

@@ -69,6 +69,21 @@ func newClocks(tokens chan struct{}, limit time.Duration, expire func()) *clocks
 // Resume waits for a compute token: at most GOMAXPROCS programs compute at a
 // time, however many runs there are.
 func (c *clocks) Resume(ctx context.Context) error {
+	if err := c.takeToken(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.holding { // the run is over, or the engine resumed twice
+		<-c.tokens
+		return nil
+	}
+	c.holding = true
+	c.compute.enter(time.Now())
+	return nil
+}
+
+func (c *clocks) takeToken(ctx context.Context) error {
 	select {
 	case c.tokens <- struct{}{}:
 	default:
@@ -80,14 +95,6 @@ func (c *clocks) Resume(ctx context.Context) error {
 			return fault.From(context.Cause(ctx))
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over || c.holding { // the run is over, or the engine resumed twice
-		<-c.tokens
-		return nil
-	}
-	c.holding = true
-	c.compute.enter(time.Now())
 	return nil
 }
 
@@ -199,3 +206,61 @@ func (c *clocks) timing() proto.Timing {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// computing is how long the run's programs have computed so far.
+func (c *clocks) computing() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.compute.read(time.Now())
+}
+
+// partClock is the clock of a program within the run. It holds a token of its
+// own, since the program that runs it may compute meanwhile; what it measures is
+// the run's.
+type partClock struct {
+	c       *clocks
+	holding bool // guarded by c.mu, as what follows
+	since   time.Time
+	spent   time.Duration
+}
+
+func (c *clocks) part() *partClock { return &partClock{c: c} }
+
+// Resume waits for a compute token.
+func (p *partClock) Resume(ctx context.Context) error {
+	if err := p.c.takeToken(ctx); err != nil {
+		return err
+	}
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	if p.holding {
+		<-p.c.tokens
+		return nil
+	}
+	p.holding, p.since = true, time.Now()
+	p.c.compute.enter(p.since)
+	return nil
+}
+
+// Park gives the token back.
+func (p *partClock) Park() {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	if !p.holding {
+		return
+	}
+	p.holding = false
+	now := time.Now()
+	p.spent += now.Sub(p.since)
+	p.c.compute.leave(now)
+	<-p.c.tokens
+}
+
+// end gives back what is held, and adds what the program computed beyond the
+// time in which it held a token; see computed.
+func (p *partClock) end(cpu time.Duration) {
+	p.Park()
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	p.c.compute.total += max(0, cpu-p.spent)
+}

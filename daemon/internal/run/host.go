@@ -18,6 +18,8 @@ import (
 type host struct {
 	r       *Run
 	request call.Request // of every call, but for what is called
+	chain   []string     // of the scripts within the run that led here; empty: the run's own program
+	mark    string       // the last of them
 }
 
 var _ engine.Host = (*host)(nil)
@@ -37,14 +39,14 @@ func (r *Run) request() call.Request {
 
 // namespaces names the servers of the view for the program. Lists are looked up
 // only for those the program mentions: the others still work by any name.
-func (r *Run) namespaces(request call.Request) []engine.Namespace {
+func (r *Run) namespaces(request call.Request, code string) []engine.Namespace {
 	var out []engine.Namespace
 	for _, n := range catalog.Namespaces(r.spec.View) {
 		if !call.Usable(r.spec.View.Servers[n.Server]) {
 			continue
 		}
 		one := engine.Namespace{Name: n.Namespace, Global: catalog.Bare(n.Namespace), Server: n.Server}
-		if strings.Contains(r.spec.Exec.Code, n.Namespace) {
+		if strings.Contains(code, n.Namespace) {
 			request.Server = n.Server
 			if list := r.m.o.Path.Seen(r.ctx, request); list != nil {
 				one.Tools = list.Idents()
@@ -74,10 +76,10 @@ func (h *host) Call(ctx context.Context, server, tool string, args []byte, o eng
 	}
 	req.OnStart = func(s, t string) { server, tool = s, t }
 	began := time.Now()
-	r.event("call", proto.CallEvent{ID: id, Server: server, Tool: tool, Status: "running", Input: clip(string(args), shortInput)}, shortInput)
+	r.event("call", proto.CallEvent{ID: id, Server: server, Tool: tool, Status: "running", Input: clip(string(args), shortInput), Script: h.mark}, shortInput)
 	res, failed := r.m.o.Path.Call(ctx, req)
 	failure := fault.From(failed)
-	r.settle(id, proto.CallSummary{Server: server, Tool: tool, Status: call.Status(failure), MS: ms(time.Since(began))}, res)
+	r.settle(id, proto.CallSummary{Server: server, Tool: tool, Status: call.Status(failure), MS: ms(time.Since(began)), Script: h.mark}, res)
 	if failure != nil {
 		if failure.Kind == fault.ApprovalRequired {
 			// Nobody can approve, so nothing the program does can help: it ends
@@ -118,7 +120,7 @@ func (r *Run) settle(id int64, s proto.CallSummary, res *call.Result) {
 	}
 	r.calls[id-1] = s
 	r.mu.Unlock()
-	r.event("call", proto.CallEvent{ID: id, Server: s.Server, Tool: s.Tool, Status: s.Status, MS: s.MS}, 0)
+	r.event("call", proto.CallEvent{ID: id, Server: s.Server, Tool: s.Tool, Status: s.Status, MS: s.MS, Script: s.Script}, 0)
 	if res == nil {
 		return
 	}
@@ -162,11 +164,6 @@ func (h *host) Search(ctx context.Context, query []byte) ([]byte, error) {
 	return proto.Marshal(h.r.m.o.Path.Search(ctx, h.request, q))
 }
 
-// RunScript serves run(name, input).
-func (h *host) RunScript(_ context.Context, name string, _ []byte) ([]byte, error) {
-	return nil, fault.New(fault.NotFound, "there is no saved script %q", clip(name, maxName))
-}
-
 // Describe serves describe(path).
 func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
 	d, err := h.r.m.o.Path.Describe(ctx, h.request, path)
@@ -189,12 +186,26 @@ func (h *host) Emit(value []byte) {
 	if int64(len(value)) > h.r.limits.output {
 		data = quoted(clip(string(value), int(h.r.limits.output)))
 	}
+	h.r.mu.Lock()
+	if n := &h.r.nest; len(n.emitted) < maxEmitted {
+		n.emitted = append(n.emitted, h.part())
+	}
+	h.r.mu.Unlock()
 	h.r.event("emit", data, len(data))
+}
+
+// part is the host itself where it is that of a program within the run, else nil.
+func (h *host) part() *host {
+	if len(h.chain) == 0 {
+		return nil
+	}
+	return h
 }
 
 // Log passes a record on at once.
 func (h *host) Log(l engine.LogRecord) {
 	record := logRecord(l)
+	record.Script = h.mark
 	record.Message, record.Attrs = h.r.lifted.text(record.Message), h.r.lifted.redact(record.Attrs)
 	record.Message = clip(record.Message, int(h.r.limits.output))
 	if int64(len(record.Attrs)) > h.r.limits.output {

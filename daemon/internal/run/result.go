@@ -28,6 +28,7 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 		res.Logs[i] = logRecord(l)
 	}
 	r.mu.Lock()
+	r.join(res, o)
 	res.Calls = append([]proto.CallSummary{}, r.calls...)
 	res.Artifacts = append([]proto.Artifact{}, r.artifacts...)
 	res.Warnings = append([]proto.Warning{}, r.warnings...)
@@ -40,7 +41,7 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 	for _, w := range o.Warnings {
 		res.Warnings = append(res.Warnings, proto.Warning{Kind: w.Kind, Message: w.Message})
 	}
-	if d := o.Dropped; d != (engine.Dropped{}) {
+	if d := r.dropped(o.Dropped); d != (engine.Dropped{}) {
 		res.Truncated = true
 		res.Warnings = append(res.Warnings, proto.Warning{Kind: "OutputDropped", Message: fmt.Sprintf(
 			"more was produced than is kept at all: %d log records, %d bytes of logs, %d of emits, %d of the value and %d of stdout and stderr are gone",

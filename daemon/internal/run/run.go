@@ -25,6 +25,7 @@ import (
 	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/session"
+	"tenon/daemon/internal/shelf"
 	"tenon/proto"
 )
 
@@ -67,6 +68,7 @@ type Sessions interface {
 type Options struct {
 	Path     Path
 	Engines  map[string]engine.Engine // by the name a user writes
+	Shelf    *shelf.Shelf             // saved scripts; nil: there are none
 	Checker  Checker                  // nil: programs are not checked, and strict says so
 	Leases   Leases                   // nil: not told
 	Sessions Sessions                 // nil: not told
@@ -115,6 +117,7 @@ type Spec struct {
 	// Beside is where the program is executed instead of here, by an engine of the
 	// same name; nil: here. It must not be the embedded engine's.
 	Beside *attached.Daemon
+	saved  *shelf.Code // the saved script that Exec names, once it is read; see prepare
 	// Attached ties the run to the context given to Start: its end cancels the
 	// run with the context's cause (hanging up cancels).
 	Attached bool
@@ -145,6 +148,7 @@ type Run struct {
 	artifacts    []proto.Artifact
 	ownArtifacts int    // guarded by mu: what the program kept itself
 	ownBytes     int    // guarded by mu: of those
+	nest         nest   // of programs within the run
 	lifted       lifted // has a lock of its own
 }
 
@@ -153,6 +157,9 @@ type Run struct {
 // limit is out of its range (UsageError).
 func (m *Manager) Start(ctx context.Context, spec Spec) (*Run, error) {
 	if err := checkLimits(spec.Exec); err != nil {
+		return nil, err
+	}
+	if err := m.prepare(&spec); err != nil {
 		return nil, err
 	}
 	r, err := m.open(spec, nameOfEngine(spec))
@@ -226,16 +233,7 @@ func (m *Manager) open(spec Spec, engineName string) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) cwd() string {
-	switch {
-	case r.spec.Exec.Cwd != "":
-		return r.spec.Exec.Cwd
-	case r.spec.Caller != nil && r.spec.Caller.Dir != "":
-		return r.spec.Caller.Dir
-	default:
-		return r.spec.Session.Dir()
-	}
-}
+func (r *Run) cwd() string { return dirOf(&r.spec) }
 
 // execute runs the program to its end.
 func (r *Run) execute() {
@@ -249,17 +247,21 @@ func (r *Run) program() *engine.Outcome {
 		return &engine.Outcome{Err: failure}
 	}
 	request := r.request()
-	namespaces := r.namespaces(request)
+	namespaces := r.namespaces(request, r.spec.Exec.Code)
 	if failure := r.check(e, request, namespaces); failure != nil {
 		return &engine.Outcome{Err: failure}
 	}
 	p := engine.Program{
 		Source: r.spec.Exec.Code, Name: r.spec.Exec.Name, Args: r.spec.Exec.Args, Input: r.spec.Exec.Input,
+		Export: r.spec.Exec.Export, Stdin: r.spec.Exec.Stdin,
 		Namespaces: namespaces,
 		Session:    engine.SessionInfo{ID: r.spec.Session.ID, Cwd: r.cwd(), RunID: r.ID},
 		Fetch:      r.fetches(e.Name()),
 		Limits:     r.limits.engine,
 		Clock:      r.clocks,
+	}
+	if c := r.spec.saved; c != nil {
+		p.Modules = c.Modules
 	}
 	if failure := r.place(&p); failure != nil {
 		return &engine.Outcome{Err: failure}
@@ -271,7 +273,7 @@ func (r *Run) program() *engine.Outcome {
 }
 
 // globals are the names of a program that are easily misspelt.
-var globals = []string{"tools", "call", "search", "describe", "emit", "log", "console", "args", "input", "session", "sleep", "ToolError"}
+var globals = []string{"tools", "call", "search", "describe", "emit", "log", "console", "args", "input", "session", "sleep", "run", "stdin", "ToolError"}
 
 // hintName names the nearest server or global for a name that nothing has.
 func hintName(e *fault.Error, namespaces []engine.Namespace) {
@@ -360,7 +362,7 @@ func (r *Run) Info() proto.Run {
 		Cwd: r.cwd(), Code: clip(r.spec.Exec.Code, codeHead), Started: r.began.UTC().Format(time.RFC3339Nano),
 		Waiting: r.clocks.waiting(),
 	}
-	if how := r.options(); how != (proto.RunOptions{}) {
+	if how := r.options(); !how.IsZero() {
 		out.Options = &how
 	}
 	select {

@@ -14,18 +14,23 @@ import (
 // most permissions.sandbox, which is what it gets when it asks for nothing. The
 // embedded engine is always confined, which is within every mode.
 func (r *Run) sandbox() (sandbox.Mode, *fault.Error) {
+	return r.sandboxOn(r.engine, r.spec.Exec.Sandbox)
+}
+
+// sandboxOn is sandbox for a program on an engine of that name.
+func (r *Run) sandboxOn(engineName, asked string) (sandbox.Mode, *fault.Error) {
 	dial, _ := policy.Dials(r.spec.View.Permissions)
 	widest, err := sandbox.ParseMode(dial)
 	if err != nil { // a checked configuration has only known modes
 		return "", fault.New(fault.ConfigError, "permissions.sandbox: %w", err)
 	}
 	mode := widest
-	if asked := r.spec.Exec.Sandbox; asked != "" {
+	if asked != "" {
 		if mode, err = sandbox.ParseMode(asked); err != nil {
 			return "", fault.New(fault.UsageError, "%w", err)
 		}
 	}
-	if r.engine == DefaultEngine {
+	if engineName == DefaultEngine {
 		return sandbox.Confined, nil
 	}
 	if mode.Wider(widest) {
@@ -40,19 +45,24 @@ func (r *Run) sandbox() (sandbox.Mode, *fault.Error) {
 // that a configuration names for servers. The workspace is that of the
 // configuration in effect, so that an agent cannot choose another by its cwd.
 func (r *Run) place(p *engine.Program) *fault.Error {
-	mode, failure := r.sandbox()
+	return r.placeOn(p, r.engine, r.spec.Exec.Sandbox)
+}
+
+// placeOn is place for a program on an engine of that name.
+func (r *Run) placeOn(p *engine.Program, engineName, asked string) *fault.Error {
+	mode, failure := r.sandboxOn(engineName, asked)
 	if failure != nil {
 		return failure
 	}
 	p.Sandbox = string(mode)
-	if r.engine == DefaultEngine {
+	if engineName == DefaultEngine {
 		return nil
 	}
 	p.Cwd, p.Workspace = r.cwd(), r.spec.View.Workspace
 	if p.Workspace == "" {
 		p.Workspace = r.spec.View.Dir
 	}
-	p.Runtime = r.spec.View.Script.Runtimes[r.engine]
+	p.Runtime = r.spec.View.Script.Runtimes[engineName]
 	env := config.Env{}
 	if c := r.spec.Caller; c != nil && c.Env != nil {
 		env = c.Env

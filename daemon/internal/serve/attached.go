@@ -16,7 +16,7 @@ func (r runs) Beside(c *peer.Caller, req proto.ExecRequest) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return r.d.runs.Beside(req, view)
+	return r.d.runs.Beside(run.Spec{Caller: c, Session: c.Session, View: view, Exec: req})
 }
 
 // ExecAttached starts a run whose program is executed at the other end of at, if
@@ -30,14 +30,14 @@ func (r runs) ExecAttached(ctx context.Context, c *peer.Caller, req proto.ExecRe
 		return nil, err
 	}
 	defer release() // the run holds the session from here on
-	beside, err := r.d.runs.Beside(req, spec.View)
+	spec.Exec = req
+	beside, err := r.d.runs.Beside(spec)
 	if err != nil {
 		return nil, err
 	}
 	if beside {
 		spec.Beside = at
 	}
-	spec.Exec = req
 	started, err := r.d.runs.Start(ctx, spec)
 	if err != nil {
 		return nil, err

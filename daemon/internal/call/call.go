@@ -304,7 +304,7 @@ func (c *call) send(ctx context.Context, use Use) (*Result, error) {
 		})
 	})
 	if err != nil {
-		return nil, c.explain(ctx, err)
+		return nil, doubted(fault.From(c.explain(ctx, err)))
 	}
 	if c.req.OnAnswer != nil {
 		c.req.OnAnswer(raw)

@@ -38,6 +38,22 @@ func Status(err *fault.Error) string {
 	return StatusError
 }
 
+// doubted marks the failure of a call that was sent and whose answer nobody
+// waited for any longer: it may have taken effect, so it is never made again by
+// itself. Where the server went away, the transport has said so.
+func doubted(e *fault.Error) *fault.Error {
+	if e.Kind != fault.TimeoutExceeded && e.Kind != fault.Cancelled || len(e.Data) > 0 {
+		return e
+	}
+	told := *e
+	told.Data = []byte(`{"fate":"unknown"}`)
+	if told.Hint != "" {
+		told.Hint += "; "
+	}
+	told.Hint += "the call was sent and may have taken effect: look before it is made again"
+	return &told
+}
+
 // begin records the intent before the call is sent; finish pairs with it.
 func (c *call) begin(instance string) {
 	if c.p.o.History == nil {

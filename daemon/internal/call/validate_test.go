@@ -111,3 +111,32 @@ func TestOutputsAreHeldAgainstTheirSchema(t *testing.T) {
 		}
 	}
 }
+
+func TestACallWithoutAnAnswerIsDoubted(t *testing.T) {
+	r := newRig(t)
+	failure := fault.New(fault.TimeoutExceeded, "no sign of life").WithHint("wait longer")
+	r.conn.answer = func(context.Context, upstream.Call) (json.RawMessage, error) { return nil, failure }
+	_, err := r.call("echo", `{"text":"x"}`)
+	if err == nil || string(err.Data) != `{"fate":"unknown"}` || !strings.HasPrefix(err.Hint, "wait longer; ") || !strings.Contains(err.Hint, "may have taken effect") {
+		t.Errorf("%+v %s", err, err.Data)
+	}
+	if n := r.conn.calls.Load(); n != 1 {
+		t.Errorf("%d calls were made", n)
+	}
+	if failure.Data != nil {
+		t.Error("the transport's own failure was changed")
+	}
+	gone := fault.New(fault.ServerUnavailable, "gone")
+	gone.Data = []byte(`{"fate":"not-sent"}`)
+	r.conn.answer = func(context.Context, upstream.Call) (json.RawMessage, error) { return nil, gone }
+	if _, err := r.call("echo", `{"text":"x"}`); err == nil || string(err.Data) != `{"fate":"not-sent"}` || err.Hint != "" {
+		t.Errorf("%+v %s", err, err.Data)
+	}
+	// what ends before anything is sent is not in doubt
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, failed := r.path.Call(ctx, r.request("echo", `{"text":"x"}`))
+	if err := fault.From(failed); err == nil || strings.Contains(err.Hint, "taken effect") && r.conn.calls.Load() == 2 {
+		t.Errorf("%+v", err)
+	}
+}

@@ -28,19 +28,20 @@ func Text(res *proto.RunResult, limits proto.TextLimits) string {
 	for _, e := range res.Emits {
 		body = join(body, "emit: "+valueText(e))
 	}
-	var tail string
-	if res.Error != nil {
-		if res.Stderr != "" {
-			tail = "stderr: " + clip(strings.TrimRight(res.Stderr, "\n"), errorBytes)
-		}
-		tail = join(tail, clip(ErrorText(res.Error), errorBytes))
-	}
-	tail = join(tail, warnings(res.Warnings))
 	logs := make([]string, 0, len(res.Logs))
 	for _, l := range res.Logs {
 		logs = append(logs, logLine(l))
 	}
 	rest := strings.Join(logs, "\n")
+	told := warnings(res.Warnings)
+	tail := handles(body+rest+told, res.Artifacts)
+	if res.Error != nil {
+		if res.Stderr != "" {
+			tail = join(tail, "stderr: "+clip(strings.TrimRight(res.Stderr, "\n"), errorBytes))
+		}
+		tail = join(tail, clip(ErrorText(res.Error), errorBytes))
+	}
+	tail = join(tail, told)
 	if body == "" && tail == "" && rest == "" {
 		return "(no value)"
 	}
@@ -53,7 +54,29 @@ func CallText(res *proto.CallResult, limits proto.TextLimits, id string) string 
 	if string(res.Value) == "null" {
 		body = "(no value)"
 	}
-	return fit(body, warnings(res.Warnings), "", limits, id)
+	return fit(body, join(handles(body, res.Artifacts), warnings(res.Warnings)), "", limits, id)
+}
+
+// maxHandles bounds how many artifacts a text names beside its value.
+const maxHandles = 5
+
+// handles names what was kept and that a text does not tell of: a picture beside
+// structured content, or one that a program did not return.
+func handles(text string, artifacts []proto.Artifact) string {
+	var out string
+	left := 0
+	for _, a := range artifacts {
+		if a.ID == "" || strings.Contains(text, a.ID) {
+			continue
+		}
+		if left++; left <= maxHandles {
+			out = join(out, fmt.Sprintf("artifact %s: %s, %d bytes, %q (tenon runs output %s)", a.ID, line(a.MimeType), a.Bytes, clip(a.Name, 100), a.ID))
+		}
+	}
+	if left > maxHandles {
+		out += fmt.Sprintf("\nand %d more artifacts", left-maxHandles)
+	}
+	return out
 }
 
 // ErrorText is an error in a line or two: kind and message, where, what to do.
@@ -74,6 +97,9 @@ func ErrorText(e *proto.Error) string {
 	}
 	return text
 }
+
+// line is a text of somebody else's in one line.
+func line(s string) string { return clip(strings.Join(strings.Fields(s), " "), 100) }
 
 func warnings(list []proto.Warning) string {
 	lines := make([]string, 0, len(list))

@@ -14,6 +14,7 @@ import (
 	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
@@ -61,6 +62,18 @@ func (p *path) Search(_ context.Context, _ call.Request, q proto.Search) proto.S
 
 func (p *path) Describe(_ context.Context, _ call.Request, path string) (*call.Description, error) {
 	return &call.Description{Path: path}, nil
+}
+
+func (p *path) Resources(_ context.Context, _ call.Request, q proto.OfferQuery) (*proto.Resources, error) {
+	return &proto.Resources{Resources: []proto.Resource{{Server: q.Server, URI: "u://" + q.Cursor}}}, nil
+}
+
+func (p *path) Templates(context.Context, call.Request, proto.OfferQuery) (*proto.ResourceTemplates, error) {
+	return &proto.ResourceTemplates{}, nil
+}
+
+func (p *path) Prompts(context.Context, call.Request, proto.OfferQuery) (*proto.Prompts, error) {
+	return nil, fault.New(fault.NotFound, "none")
 }
 
 func (p *path) Seen(_ context.Context, r call.Request) *catalog.List {

@@ -59,6 +59,11 @@ func (r *Run) namespaces(request call.Request, code string) []engine.Namespace {
 
 // Call makes one call within the run's budget.
 func (h *host) Call(ctx context.Context, server, tool string, args []byte, o engine.CallOptions) (engine.CallValue, error) {
+	return h.make(ctx, server, tool, "", args, o)
+}
+
+// make makes a call of a tool, or of a method of call.Request.
+func (h *host) make(ctx context.Context, server, tool, method string, args []byte, o engine.CallOptions) (engine.CallValue, error) {
 	r := h.r
 	// The program's own words: they are kept with each call, and no name is longer.
 	server, tool = clip(server, maxName), clip(tool, maxName)
@@ -67,7 +72,10 @@ func (h *host) Call(ctx context.Context, server, tool string, args []byte, o eng
 		return engine.CallValue{}, err.At(server, tool)
 	}
 	req := h.request
-	req.CallID, req.Server, req.Tool, req.Args = id, server, tool, args
+	req.CallID, req.Server, req.Tool, req.Method, req.Args = id, server, tool, method, args
+	if tool == "" {
+		tool = method
+	}
 	if req.Timeout = o.Timeout; req.Timeout <= 0 {
 		req.Timeout = r.limits.call
 	}
@@ -171,11 +179,6 @@ func (h *host) Describe(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	return proto.Marshal(d)
-}
-
-// Resource serves the globals resources and prompts.
-func (h *host) Resource(_ context.Context, method string, _ []byte) ([]byte, error) {
-	return nil, fault.New(fault.UsageError, "there is no method %q", clip(method, maxName))
 }
 
 // Emit passes a value on at once. The event is cut at the run's output limit;

@@ -42,6 +42,9 @@ type Path interface {
 	Call(ctx context.Context, r call.Request) (*call.Result, error)
 	Search(ctx context.Context, r call.Request, q proto.Search) proto.SearchResult
 	Describe(ctx context.Context, r call.Request, path string) (*call.Description, error)
+	Resources(ctx context.Context, r call.Request, q proto.OfferQuery) (*proto.Resources, error)
+	Templates(ctx context.Context, r call.Request, q proto.OfferQuery) (*proto.ResourceTemplates, error)
+	Prompts(ctx context.Context, r call.Request, q proto.OfferQuery) (*proto.Prompts, error)
 	Fetch(ctx context.Context, r call.Request, q outbound.Request) (*outbound.Response, error)
 	// Seen is the list of one server's tools that the caller sees, without
 	// starting the server; nil when it was never listed.

@@ -63,6 +63,7 @@ func (b *builder) build(dir, file string) (*View, error) {
 	}
 	v.Permissions = b.permissions(p, file, trusted)
 	v.Permissions.AskTimeout, v.Permissions.Net.MaxResponse = s.Permissions.AskTimeout, int64(s.Net.MaxResponse)
+	b.scripts(v, p, file, trusted)
 	b.servers(v, p, trusted)
 	if !trusted {
 		b.notes = append(b.notes, Note{File: firstFile(p), Message: "the project's configuration is not trusted: nothing of it is started; see its commands with tenon ls, then run tenon trust"})
@@ -103,6 +104,7 @@ func (b *builder) read(pr project, file string) (*parts, error) {
 	p.projectFile, clash = b.probes.projectFile(pr)
 	if p.projectFile != "" && p.projectFile != p.userFile {
 		p.project = b.pinned(b.may(source{file: p.projectFile, format: FormatTenon, project: true}, clash))
+		b.watchHooks(p.project)
 	}
 	if p.user != nil {
 		p.userImports = p.user.imports

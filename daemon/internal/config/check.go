@@ -67,6 +67,8 @@ func checkScalar(n *node, key *Key, shown string) error {
 			return wrongType(n, key, shown)
 		}
 		return checkListed(n, key, shown)
+	case TypeHook:
+		return checkHook(n, key, shown)
 	case TypeStrings, TypeCommand:
 		if n.kind == stringNode && key.Type == TypeCommand {
 			return nil

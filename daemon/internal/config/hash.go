@@ -32,12 +32,23 @@ func hashOf(v *View) string {
 		r.Origin.Line = 0
 		perms.Rules[i] = r
 	}
+	hooks := v.Hooks
+	for _, list := range []*[]Hook{&hooks.Before, &hooks.OnSuccess, &hooks.OnError, &hooks.After} {
+		own := make([]Hook, len(*list))
+		for i, h := range *list {
+			h.Origin.Line = 0
+			own[i] = h
+		}
+		*list = own
+	}
 	return digest(struct {
 		Dir, Workspace string
 		Trusted        bool
 		Servers        map[string]Server
 		Permissions    Permissions
 		Script         Script
+		Scripts        Scripts
+		Hooks          Hooks
 		Daemon         Daemon
-	}{v.Dir, v.Workspace, v.Trusted, servers, perms, v.Script, v.Daemon})
+	}{v.Dir, v.Workspace, v.Trusted, servers, perms, v.Script, v.Scripts, hooks, v.Daemon})
 }

@@ -22,6 +22,7 @@ const (
 	TypeBool     KeyType = "true or false"
 	TypeSection  KeyType = "section"
 	TypeNamed    KeyType = "section of named entries"
+	TypeHook     KeyType = "code, or {script: NAME}"
 	TypeForeign  KeyType = "entries in another program's form"
 )
 
@@ -144,6 +145,13 @@ var reference = []Key{
 	{Path: "script.maxOutputBytes", Type: TypeSize, Default: "64KiB", Doc: "Value, stdout and logs as returned; the whole output is kept in history.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "catalog", Type: TypeSection, Doc: "What is known of tools.", Reload: InPlace, Place: UserOnly},
 	{Path: "catalog.learn", Type: TypeBool, Default: "true", Doc: "Result types of tools without an output schema are [learned](catalogue.md) from results: names of properties and kinds of values, never values.", Reload: InPlace, Place: UserOnly},
+	{Path: "scripts", Type: TypeSection, Doc: "[Saved scripts](scripts.md).", Reload: AtNextCall, Place: TightenOnly},
+	{Path: "scripts.hostOnly", Type: TypeBool, Default: "false", Doc: "Only the user saves scripts, no session does.", Reload: AtNextCall, Place: TightenOnly},
+	{Path: "hooks", Type: TypeSection, Doc: "[Snippets](scripts.md#hooks) that run around each run; those of a project run besides the user's.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "hooks.before", Type: TypeHook, Doc: "Runs before the program, which does not run when it fails.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "hooks.onSuccess", Type: TypeHook, Doc: "Runs after a program that succeeded.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "hooks.onError", Type: TypeHook, Doc: "Runs after a program that failed.", Reload: AtNextRun, Place: Everywhere},
+	{Path: "hooks.after", Type: TypeHook, Doc: "Runs last, however the program ended.", Reload: AtNextRun, Place: Everywhere},
 	{Path: "net", Type: TypeSection, Doc: "[Network](network.md) of programs in the embedded engine.", Reload: AtNextRun, Place: UserOnly},
 	{Path: "net.allow", Type: TypeStrings, Doc: "Hosts that fetch may reach, such as api.example.com, *.example.com, http://localhost:3000, 10.0.0.0/8; none: there is no fetch.", Reload: AtNextRun, Place: UserOnly, Check: checkHost},
 	{Path: "net.private", Type: TypeBool, Default: "false", Doc: "Names written in full in net.allow may lead to addresses of private networks and of this machine.", Reload: AtNextRun, Place: UserOnly},

@@ -18,7 +18,7 @@ import (
 
 // TrustItem is one thing of a project that would start or widen something.
 type TrustItem struct {
-	Kind   string `json:"kind"` // server, import, script
+	Kind   string `json:"kind"` // server, import, script, hook
 	Name   string `json:"name"`
 	File   string `json:"file"`
 	Shown  string `json:"shown"` // the command line or address, as written: variables stay names
@@ -51,6 +51,9 @@ func trustItems(project *layer, hosts []*layer) []TrustItem {
 			text, _ := json.Marshal(n.plain())
 			items = append(items, TrustItem{Kind: "script", Name: "script", File: file, Shown: visible(string(text)), digest: digest([]string{"script", file, string(text)})})
 		}
+	}
+	if project != nil {
+		items = append(items, hookItems(project)...)
 	}
 	for _, l := range layers {
 		for _, s := range l.servers {

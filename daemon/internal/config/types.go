@@ -147,6 +147,8 @@ type View struct {
 	Servers     map[string]*Server // enabled and disabled, trusted and not
 	Permissions Permissions
 	Script      Script
+	Scripts     Scripts
+	Hooks       Hooks
 	Daemon      Daemon
 	Notes       []Note
 	Untrusted   bool // something of the project waits for trust

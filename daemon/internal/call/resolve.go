@@ -51,7 +51,7 @@ func (c *call) resolve(ctx context.Context) error {
 		c.server = req.View.Servers[names.servers[req.Server]]
 	}
 	if c.server == nil {
-		return unknownServer(req.View, req.Server)
+		return c.unknownServer(names)
 	}
 	if err := c.place(ctx); err != nil {
 		return err
@@ -321,7 +321,21 @@ func (n *namespaces) of(v *config.View) *viewNames {
 	return names
 }
 
-func unknownServer(v *config.View, name string) error {
+// unknownServer suggests what was meant, as its caller writes servers: a program
+// by their namespaces.
+func (c *call) unknownServer(names *viewNames) error {
+	e := unknownServer(c.req.View, c.req.Server)
+	if c.req.Lone || len(names.servers) == 0 {
+		return e
+	}
+	near := catalog.Nearest(c.req.Server, slices.Sorted(maps.Keys(names.servers)), 3)
+	if len(near) == 0 {
+		return e.WithHint("Object.keys(tools) lists the servers")
+	}
+	return e.WithHint("did you mean tools.%s? Object.keys(tools) lists the servers", strings.Join(near, ", tools."))
+}
+
+func unknownServer(v *config.View, name string) *fault.Error {
 	var known []string
 	for server := range v.Servers {
 		known = append(known, server)

@@ -82,6 +82,10 @@ func (m *module) strip() error {
 			next := m.text(i + 1)
 			switch m.text(i) {
 			case "import":
+				if end := m.types(i); end > i {
+					m.out = append(m.out, change{m.tokens[i].pos, m.tokens[end].end, ""})
+					continue
+				}
 				if next != "(" && next != "." {
 					return m.imported(i)
 				}
@@ -96,6 +100,15 @@ func (m *module) strip() error {
 		}
 	}
 	return nil
+}
+
+// types is the index of the semicolon that ends an import of types alone, which is
+// import {} from … by now; i where it is none.
+func (m *module) types(i int) int {
+	if m.text(i+1) == "{" && m.text(i+2) == "}" && m.text(i+3) == "from" && m.text(i+5) == ";" {
+		return i + 5
+	}
+	return i
 }
 
 func (m *module) export(i int, next string) error {

@@ -59,6 +59,7 @@ func TestTheLastStatementIsReturned(t *testing.T) {
 		"await using x = y()":                           "await using x = y();",
 		"5;;;":                                          "return (5); ; ;",
 		"export const a = 1\na":                         "const a = 1; return (a);",
+		"import { type X, type Y } from 'y'; a":         "return (a);",
 		"import type { X } from 'y'; a":                 "return (a);",
 		"a && // why\nb()":                              "return (a && // why b());",
 		"x; y = // why\n/z/.test(x)":                    "x; return (y = // why /z/.test(x));",

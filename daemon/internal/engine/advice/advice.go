@@ -57,7 +57,7 @@ func (s spot) reference(words string) string {
 	}
 	name, ok := between(words, "", " is not defined")
 	if !ok {
-		if strings.HasPrefix(words, "could not load module") || strings.HasPrefix(words, "could not normalize module") {
+		if strings.HasPrefix(words, "the module ") {
 			return modules
 		}
 		return ""

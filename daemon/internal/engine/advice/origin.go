@@ -49,11 +49,28 @@ func (s spot) origin(expression string) (call string, awaited, direct bool) {
 	if declared == nil {
 		return "", false, false
 	}
-	all := declared.FindAllStringSubmatch(s.Source, 2)
-	if len(all) != 1 { // several: which one it was is not known
+	// The one that is nearest above the place; what is in scope is not looked at.
+	var last []string
+	for _, m := range declared.FindAllStringSubmatchIndex(s.Source, 100) {
+		if last == nil || m[0] < s.offset() {
+			last = groups(s.Source, m)
+		}
+	}
+	if last == nil {
 		return "", false, false
 	}
-	return all[0][3], all[0][1] != "" || all[0][2] != "", false
+	return last[3], last[1] != "" || last[2] != "", false
+}
+
+// groups are the texts of a match.
+func groups(text string, at []int) []string {
+	out := make([]string, len(at)/2)
+	for i := range out {
+		if at[2*i] >= 0 {
+			out[i] = text[at[2*i]:at[2*i+1]]
+		}
+	}
+	return out
 }
 
 func cutAwait(s string) (string, bool) {

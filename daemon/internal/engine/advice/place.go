@@ -26,6 +26,19 @@ func (s spot) line() string {
 	return strings.TrimSuffix(lines[s.at.Line-1], "\r")
 }
 
+// offset is where the line of the place begins in the source.
+func (s spot) offset() int {
+	at := 0
+	for line := 1; s.at != nil && line < s.at.Line; line++ {
+		n := strings.IndexByte(s.Source[at:], '\n')
+		if n < 0 {
+			break
+		}
+		at += n + 1
+	}
+	return at
+}
+
 // rest is the line from the place on, and before what stands before it.
 func (s spot) rest() (before, rest string) {
 	line := s.line()
@@ -45,7 +58,6 @@ var (
 	linkWord   = once(`[\p{L}\p{N}_$]+|"[^"]*"|'[^']*'`)
 	newBefore  = once(`\bnew\s+$`)
 	called     = once(`^\s*(?:\?\.)?[(` + "`" + `]`)
-	assigning  = once(`^` + name + `\s*(?:[-+*/%&|^?<>]{0,3}=[^=]|\+\+|--)|^(?:\+\+|--)\s*` + name)
 	iterates   = once(`\bof\s+(` + name + link + `*)\s*\)|\.\.\.\s*(` + name + link + `*)`)
 	parsesJSON = once(`JSON\.parse\(\s*(.*)$`)
 	taken      = once(`[\]}]\s*(?::[^=]*)?=\s*(.*?);?\s*$`)
@@ -75,10 +87,16 @@ func (s spot) callee() string {
 	return ""
 }
 
-// assigns reports whether a variable is assigned to at the place.
-func (s spot) assigns() bool {
-	_, rest := s.rest()
-	return assigning().MatchString(rest)
+// assigns reports whether the line of the place assigns to a variable, of that
+// name if it is not empty.
+func (s spot) assigns(variable string) bool {
+	if variable == "" {
+		variable = name
+	} else {
+		variable = regexp.QuoteMeta(variable)
+	}
+	assigning := compile(`(?:^|[^.\p{L}\p{N}_$])` + variable + `\s*(?:[-+*/%&|^?<>]{0,3}=(?:[^=]|$)|\+\+|--)|(?:\+\+|--)\s*` + variable + `\b`)
+	return assigning != nil && assigning.MatchString(s.line())
 }
 
 // iterated is what is iterated in the line of the place, where it is one thing.

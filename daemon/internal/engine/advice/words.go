@@ -31,7 +31,8 @@ var (
 	setQuick     = once(`^cannot set property '(.*)' of (undefined|null)$`)
 	notObject    = once(`(?s)^(undefined|null) is not an object \(evaluating '(.*)'\)$`)
 	readV8       = once(`^Cannot read properties of (undefined|null) \(reading '(.*)'\)$`)
-	readOnly     = once(`^'.*' is read-only$|^Attempted to assign to readonly property\.$`)
+	readOnly     = once(`^'(.*)' is read-only$|^Attempted to assign to readonly property\.$`)
+	notLoaded    = once(`^could not (?:load|normalize) module '(.*)'`)
 	invalidMix   = once(`^Invalid mix of BigInt and other type`)
 	invalidCount = once(`^Invalid count value: |^String\.prototype\.repeat argument must be`)
 	unready      = once(`^(\S+) is not initialized$|^Cannot access '(.+)' before initialization\.?$`)
@@ -47,6 +48,9 @@ func (s spot) words(name, message string) string {
 	case "ReferenceError":
 		if m := unready().FindStringSubmatch(message); m != nil {
 			return "Cannot access '" + m[1] + m[2] + "' before initialization"
+		}
+		if m := notLoaded().FindStringSubmatch(message); m != nil {
+			return "the module " + m[1] + " cannot be imported"
 		}
 		if bare, ok := between(message, "'", "' is not defined"); ok {
 			return bare + " is not defined"
@@ -83,6 +87,9 @@ func (s spot) typeWords(message string) string {
 			return read(m[1], parts[len(parts)-1])
 		}
 	}
+	if m := readOnly().FindStringSubmatch(message); m != nil && s.assigns(m[1]) {
+		return constant
+	}
 	switch {
 	case message == "not a function":
 		if callee := s.callee(); callee != "" {
@@ -92,8 +99,6 @@ func (s spot) typeWords(message string) string {
 		if object := s.iterated(); object != "" {
 			return object + " is not iterable"
 		}
-	case readOnly().MatchString(message) && s.assigns():
-		return constant
 	case invalidMix().MatchString(message):
 		return mixedBigInt
 	}

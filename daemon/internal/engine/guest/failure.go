@@ -89,6 +89,9 @@ func (p Program) Thrown(f *Failure, unread bool) (*fault.Error, string) {
 		words, hint := p.Advise(f.Name, Clip(f.Message, 8000), e.Position)
 		e.Message, e.Hint = f.Name+": "+words, hint
 	}
+	if exception && f.Cause != "" {
+		e.Message += " (caused by " + Clip(f.Cause, 500) + ")"
+	}
 	if f.Cause != "" {
 		if stack != "" {
 			stack += "\n"

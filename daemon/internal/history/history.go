@@ -25,8 +25,10 @@ type Options struct {
 	// ArtifactBytes bounds artifacts and whole outputs together: the oldest go
 	// first. 0: DefaultArtifactBytes.
 	ArtifactBytes int64
-	Log           *slog.Logger // nil: discarded
-	Now           func() time.Time
+	// Redactor is what masks secrets here, and elsewhere too; nil: one of its own.
+	Redactor *Redactor
+	Log      *slog.Logger // nil: discarded
+	Now      func() time.Time
 }
 
 // DefaultRetention is how long runs, calls, artifacts and audit events stay.
@@ -121,11 +123,14 @@ func New(o Options) *Store {
 	if o.ArtifactBytes == 0 {
 		o.ArtifactBytes = DefaultArtifactBytes
 	}
+	if o.Redactor == nil {
+		o.Redactor = &Redactor{}
+	}
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails
 	s := &Store{
 		dir: o.Dir, artifactBytes: o.ArtifactBytes, log: o.Log, now: o.Now,
-		life: hex.EncodeToString(id[:]), redact: &Redactor{},
+		life: hex.EncodeToString(id[:]), redact: o.Redactor,
 		queue: make(chan record, queueSize), untidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.retention.Store(int64(o.Retention))
@@ -146,8 +151,13 @@ func (s *Store) RunStarted(r Run) {
 	s.put(record{intent: id, data: r})
 }
 
-// RunEnded records its end.
-func (s *Store) RunEnded(e RunEnd) { s.put(record{data: e}) }
+// RunEnded records its end. That it ended, and how, is in the journal when it
+// returns: call it before the result is told to anybody, and a daemon killed
+// after that does not take for lost what was delivered.
+func (s *Store) RunEnded(e RunEnd) {
+	id := s.append(func(buf []byte, id uint64) []byte { return e.line(buf, id) })
+	s.put(record{intent: id, data: e})
+}
 
 // Begin records the intent of a call before it is sent, so that a daemon killed
 // in between leaves a trace. The number pairs it with Finish.

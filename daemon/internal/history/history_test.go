@@ -150,6 +150,40 @@ func TestAKilledDaemonsCallsAreOfUnknownFate(t *testing.T) {
 	}
 }
 
+// Between the end of a run and its row in the database lies a moment in which
+// its result has been delivered already.
+func TestARunThatEndedBeforeItsDaemonWasKilledIsNotLost(t *testing.T) {
+	dir := t.TempDir()
+	dead := New(Options{Dir: dir})
+	for _, id := range []string{"run_1", "run_2"} {
+		start(dead, id)
+	}
+	i := Intent{Run: "run_1", Session: "S", Server: "fake", Tool: "echo", Call: 1, Started: time.Now()}
+	dead.Finish(dead.Begin(i), i, Outcome{Status: "ok"})
+	if err := dead.Flush(bg); err != nil {
+		t.Fatal(err)
+	}
+	dead.closing.Store(true) // from here on nothing reaches the database
+	dead.RunEnded(RunEnd{ID: "run_1", Status: "ok", Ended: time.Now(), Calls: 1, Result: []byte(`{}`)})
+	dead.RunEnded(RunEnd{ID: "run_2", Status: "failed", Kind: "ScriptError", Ended: time.Now()})
+	next := open1(t, dir)
+	ok, err := next.Show(bg, "run_1")
+	if err != nil || ok.Status != "ok" || ok.Calls != 1 || ok.Ended == "" || !ok.Result.OK || len(ok.Result.Calls) != 1 {
+		t.Errorf("%+v, %v", ok, err)
+	}
+	if len(ok.Result.Warnings) != 1 || ok.Result.Warnings[0].Kind != "ResultNotKept" {
+		t.Errorf("it must say that its result is gone: %+v", ok.Result.Warnings)
+	}
+	failed, err := next.Show(bg, "run_2")
+	if err != nil || failed.Status != "failed" || failed.Kind != "ScriptError" || failed.Result.OK || failed.Result.Error.Kind != "ScriptError" {
+		t.Errorf("%+v, %v", failed, err)
+	}
+	dead.closing.Store(false)
+	if err := dead.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTheIntentIsOnDiskBeforeTheCall(t *testing.T) {
 	dir := t.TempDir()
 	s := open1(t, dir)

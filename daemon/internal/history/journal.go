@@ -26,7 +26,7 @@ type journal struct {
 // entry is one line, as the next daemon reads it.
 type entry struct {
 	ID       uint64 `json:"id"`
-	Type     string `json:"type"` // run, call, done
+	Type     string `json:"type"` // run, call, done, end
 	Run      string `json:"run,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Server   string `json:"server,omitempty"`
@@ -38,6 +38,8 @@ type entry struct {
 	Call     int64  `json:"call,omitempty"`
 	At       int64  `json:"at"` // unix milliseconds
 	Status   string `json:"status,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+	Calls    int    `json:"calls,omitempty"`
 }
 
 // append writes one line with one write and returns its number. The line counts
@@ -165,6 +167,20 @@ func (r Run) line(b []byte, id uint64) []byte {
 		return b
 	}
 	return append(append(b, text...), '\n')
+}
+
+// line is the end of a run without its result, which only the database has.
+func (e RunEnd) line(b []byte, id uint64) []byte {
+	b = append(b, `{"id":`...)
+	b = strconv.AppendUint(b, id, 10)
+	b = append(b, `,"type":"end","at":`...)
+	b = strconv.AppendInt(b, e.Ended.UnixMilli(), 10)
+	b = append(b, `,"calls":`...)
+	b = strconv.AppendInt(b, int64(e.Calls), 10)
+	b = member(b, "run", e.ID)
+	b = member(b, "status", e.Status)
+	b = member(b, "kind", e.Kind)
+	return append(b, '}', '\n')
 }
 
 func doneLine(b []byte, id uint64, status string, at time.Time) []byte {

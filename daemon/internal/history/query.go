@@ -92,8 +92,9 @@ func (s *Store) Session(ctx context.Context, id string) (session string, err err
 	return session, nil
 }
 
-// Show is one run with its result as it is kept. A lost run's result is made
-// from what the journal had: its calls, some of unknown fate.
+// Show is one run with its result as it is kept. Of a run whose result died with
+// its daemon it is made from what the journal had: its calls, some of unknown
+// fate, and how it ended, if it did.
 func (s *Store) Show(ctx context.Context, id string) (*proto.Run, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, unavailable(err)
@@ -119,12 +120,12 @@ func (s *Store) Show(ctx context.Context, id string) (*proto.Run, error) {
 			return nil, unavailable(err)
 		}
 		r.Result = &result
-	} else if r.Status == "lost" {
+	} else if r.Status != "running" {
 		calls, err := s.calls(ctx, db, id)
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		r.Result = lost(r, calls)
+		r.Result = remains(r, calls)
 	}
 	return &r, nil
 }
@@ -146,18 +147,40 @@ func (s *Store) calls(ctx context.Context, db *sql.DB, run string) ([]proto.Call
 	return out, rows.Err()
 }
 
-// lost is the result of a run whose daemon ended before it did.
-func lost(r proto.Run, calls []proto.CallSummary) *proto.RunResult {
-	return &proto.RunResult{
+// remains is the result of a run of which only the books are left: its daemon
+// was killed before it ended, or just after.
+func remains(r proto.Run, calls []proto.CallSummary) *proto.RunResult {
+	out := &proto.RunResult{
 		ID: r.ID, Session: r.Session, Value: json.RawMessage("null"),
 		Logs: []proto.Log{}, Emits: []json.RawMessage{}, Warnings: []proto.Warning{}, Artifacts: []proto.Artifact{},
 		Calls: calls,
-		Error: &proto.Error{
+	}
+	switch r.Status {
+	case "lost":
+		out.Error = &proto.Error{
 			Kind:    string(fault.DaemonUnavailable),
 			Message: "the daemon ended in the middle of this run",
 			Hint:    "calls with status unknown may have taken effect: look before repeating them",
-		},
+		}
+		return out
+	case "ok":
+		out.OK = true
+	default:
+		out.Error = &proto.Error{Kind: first(r.Kind, string(fault.InternalError)), Message: "the run ended so; what it said died with the daemon"}
 	}
+	out.Warnings = append(out.Warnings, proto.Warning{
+		Kind: "ResultNotKept", Message: "the daemon was killed just after the run had ended: its result is not kept",
+	})
+	return out
+}
+
+func first(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
 }
 
 // Event is one audit event.

@@ -1,10 +1,7 @@
 package history
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"net/url"
-	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -14,20 +11,31 @@ import (
 // Mask stands where a secret stood.
 const Mask = "[redacted]"
 
-// shortestSecret is the length below which a value is not masked by itself:
-// masking "1" or "on" would damage ordinary text and hide nothing.
-const shortestSecret = 6
+// shortestSecret is the length in bytes below which a value is not masked by
+// itself: masking "1", "warning" or "staging" would damage ordinary text and hide
+// little.
+const shortestSecret = 8
 
-// Redactor masks secrets: known values exactly (as they are, escaped in JSON, in
-// an address, in base64), then what looks like a token. The zero value knows no
-// secrets. It is safe for concurrent use.
+// cutMark ends what was cut for its length, by whoever cut it.
+const cutMark = "…"
+
+// Redactor masks secrets: known values exactly in each form that formsOf names,
+// then what looks like a token. The zero value knows no secrets. It is safe for
+// concurrent use.
 type Redactor struct {
 	mu    sync.Mutex
 	known map[string]bool
-	exact atomic.Pointer[strings.Replacer]
+	exact atomic.Pointer[exactly]
 }
 
-// Add tells of secret values; adding one twice is harmless.
+// exactly is what is known, made anew when something is added.
+type exactly struct {
+	replace *strings.Replacer
+	forms   []string // the longest first
+}
+
+// Add tells of secret values; adding one twice is harmless. Values of fewer than
+// 8 bytes are not taken in.
 func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,12 +53,8 @@ func (r *Redactor) Add(secrets ...string) {
 	}
 	forms := map[string]bool{}
 	for s := range r.known {
-		forms[s] = true
-		forms[url.QueryEscape(s)] = true
-		forms[url.PathEscape(s)] = true
-		forms[base64.StdEncoding.EncodeToString([]byte(s))] = true
-		if text, err := json.Marshal(s); err == nil {
-			forms[string(text[1:len(text)-1])] = true
+		for _, f := range formsOf(s) {
+			forms[f] = true
 		}
 	}
 	list := make([]string, 0, len(forms))
@@ -65,23 +69,38 @@ func (r *Redactor) Add(secrets ...string) {
 	for _, f := range list {
 		pairs = append(pairs, f, Mask)
 	}
-	r.exact.Store(strings.NewReplacer(pairs...))
+	r.exact.Store(&exactly{strings.NewReplacer(pairs...), list})
 }
 
 // Text masks secrets in s.
-func (r *Redactor) Text(s string) string {
-	s = r.Known(s)
-	if !suspicious(s) {
-		return s
+func (r *Redactor) Text(s string) string { return masked(r.Known(s)) }
+
+// Head masks secrets in the first n bytes of s and cuts it there, between
+// characters. It masks before it cuts: of a secret that the cut goes through
+// nothing is left.
+func (r *Redactor) Head(s string, n int) string {
+	if len(s) <= n {
+		return head(r.Text(s), n)
 	}
-	s = tokens().ReplaceAllString(s, Mask)
-	return bearer().ReplaceAllStringFunc(s, func(found string) string {
-		word, secret, _ := strings.Cut(found, " ")
-		if !strings.ContainsAny(secret, "0123456789") { // "basic understanding" is no secret
-			return found
-		}
-		return word + " " + Mask
-	})
+	// Of more than n bytes some may come within n when what is before them
+	// becomes shorter; the last of them may be a part of a secret only.
+	reach := r.longest()
+	near := head(s, n+2*reach)
+	out := r.Text(near)
+	if len(near) < len(s) {
+		out = head(out, max(0, len(out)-reach))
+	}
+	return head(out, n)
+}
+
+// longest is the most bytes that a secret has: of those that are known, and of
+// tokens but for private keys, which are masked also when their end is missing.
+func (r *Redactor) longest() int {
+	const ofTokens = 4 << 10
+	if exact := r.exact.Load(); exact != nil && len(exact.forms[0]) > ofTokens {
+		return len(exact.forms[0])
+	}
+	return ofTokens
 }
 
 // JSON masks secrets in a JSON text and keeps it valid: a secret that stands as
@@ -129,44 +148,37 @@ func (r *Redactor) walk(v any) any {
 	}
 }
 
-// Known masks only values that are known to be secret.
+// Known masks only values that are known to be secret, and what a cut left of
+// one: a result is cut for its caller before a copy of it is kept.
 func (r *Redactor) Known(s string) string {
-	if exact := r.exact.Load(); exact != nil && s != "" {
-		return exact.Replace(s)
+	exact := r.exact.Load()
+	if exact == nil || s == "" {
+		return s
 	}
-	return s
+	s = exact.replace.Replace(s)
+	if !strings.Contains(s, cutMark) {
+		return s
+	}
+	parts := strings.Split(s, cutMark)
+	for i := range len(parts) - 1 {
+		parts[i] = exact.dropPart(parts[i])
+	}
+	return strings.Join(parts, cutMark)
 }
 
-// suspicious is a cheap test that spares ordinary text the expressions.
-func suspicious(s string) bool {
-	for _, mark := range []string{
-		"eyJ", "sk-", "gh", "github_pat_", "xox", "AKIA", "ASIA", "AIza", "glpat-", "PRIVATE KEY", "npm_", "earer ", "asic ", "EARER ",
-	} {
-		if strings.Contains(s, mark) {
-			return true
+// dropPart masks the beginning of a secret at the end of s.
+func (e *exactly) dropPart(s string) string {
+	longest := 0
+	for _, form := range e.forms {
+		for n := min(len(form)-1, len(s)); n > longest && n >= shortestSecret/2; n-- {
+			if strings.HasSuffix(s, form[:n]) {
+				longest = n
+				break
+			}
 		}
 	}
-	return false
+	if longest == 0 {
+		return s
+	}
+	return s[:len(s)-longest] + Mask
 }
-
-// tokens matches what has the form of a well-known kind of token. Each form has
-// a fixed beginning and a minimum length, so that words and hashes stay.
-var tokens = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(strings.Join([]string{
-		`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, // JSON web tokens
-		`\bsk-[A-Za-z0-9_-]{16,}`,
-		`\bgh[pousr]_[A-Za-z0-9]{20,}`,
-		`\bgithub_pat_[A-Za-z0-9_]{20,}`,
-		`\bglpat-[A-Za-z0-9_-]{16,}`,
-		`\bnpm_[A-Za-z0-9]{30,}`,
-		`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`,
-		`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`,
-		`\bAIza[A-Za-z0-9_-]{30,}`,
-		`-----BEGIN [A-Z ]*PRIVATE KEY-----[A-Za-z0-9+/=\s\\]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`,
-	}, "|"))
-})
-
-// bearer matches the credentials of an Authorization header.
-var bearer = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:bearer|basic) [A-Za-z0-9._~+/=-]{12,}`)
-})

@@ -189,7 +189,7 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 		}
 		_, err = tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, options, started, status)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Text(head(d.Code, MaxCode)), s.redact.JSON(options), d.Started.UnixMilli())
+			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Head(d.Code, MaxCode), s.redact.JSON(options), d.Started.UnixMilli())
 		return err
 	case RunEnd:
 		_, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,
@@ -213,7 +213,7 @@ const insertCall = `INSERT INTO calls (life, intent, run, n, session, server, to
 func (s *Store) insertCall(st *sql.Stmt, r record) error {
 	d := r.data.(*ended)
 	_, err := st.Exec(s.life, int64(r.intent), d.Run, d.Call, d.Session, d.Server, d.Tool, d.Instance,
-		d.Started.UnixMilli(), d.Status, d.Kind, s.redact.Text(d.Message), d.MS, head(s.redact.Text(head(string(d.Input), 2*inputBytes)), inputBytes))
+		d.Started.UnixMilli(), d.Status, d.Kind, s.redact.Text(d.Message), d.MS, s.redact.Head(string(d.Input), inputBytes))
 	return err
 }
 

@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"sync"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/history"
 )
 
 // The log of a daemon in the background: one file and one older one.
@@ -14,17 +16,33 @@ const (
 	oldSuffix = ".1"
 )
 
-// openLog makes the daemon's logger: text lines for people.
+// openLog makes the daemon's logger: text lines for people, without secrets.
 func openLog(o Options) (*slog.Logger, func(), error) {
 	options := &slog.HandlerOptions{Level: o.LogLevel}
 	if o.LogTo != nil {
-		return slog.New(slog.NewTextHandler(o.LogTo, options)), func() {}, nil
+		return slog.New(slog.NewTextHandler(masking{o.LogTo, o.secrets}, options)), func() {}, nil
 	}
 	f := &logFile{path: o.Paths.LogFile()}
 	if err := f.open(); err != nil {
 		return nil, nil, err
 	}
-	return slog.New(slog.NewTextHandler(f, options)), f.close, nil
+	return slog.New(slog.NewTextHandler(masking{f, o.secrets}, options)), f.close, nil
+}
+
+// masking masks secrets in each record: a log handler writes one at a time.
+type masking struct {
+	to      io.Writer
+	secrets *history.Redactor // nil: none are known
+}
+
+func (m masking) Write(p []byte) (int, error) {
+	if m.secrets == nil {
+		return m.to.Write(p)
+	}
+	if _, err := io.WriteString(m.to, m.secrets.Text(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // logFile is a file that starts anew when it is full. Standard output and

@@ -106,7 +106,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.leases = lease.New(lease.Options{Pool: d.pool, Log: log})
 	d.catalog = catalog.New(catalog.Options{Dir: filepath.Join(o.Paths.State, "catalog"), Log: log})
 	d.memory = policy.NewMemory(o.Paths.State, log)
-	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Log: log})
+	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Redactor: o.secrets, Log: log})
 	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged})
 	d.network = outbound.New(outbound.Options{})
 	d.calls = call.New(call.Options{

@@ -13,12 +13,15 @@ import (
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/local"
 	"tenon/proto"
 )
 
 // Options say how the daemon runs.
 type Options struct {
+	secrets *history.Redactor // what the log and history mask
+
 	Paths local.Paths
 	// UserFile is read in place of the user's configuration file; absolute.
 	// Empty: the one that Paths finds.
@@ -64,6 +67,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := o.Paths.Ensure(); err != nil {
 		return err
 	}
+	o.secrets = &history.Redactor{}
 	log, closeLog, err := openLog(o)
 	if err != nil {
 		return err

@@ -1,0 +1,112 @@
+package history
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// recover takes in the journals that dead daemons left: calls without an
+// outcome get the status unknown, since nobody can say whether they took
+// effect; runs without an end are lost, the others ended as the journal says,
+// though their results are gone. Only one daemon runs per state directory, so
+// every journal but our own is left over.
+func (s *Store) recover(ctx context.Context, db *sql.DB) error {
+	files, err := os.ReadDir(s.journal.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("history: %w", err)
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	var done []string
+	for _, f := range files {
+		if f.Name() == s.journal.name || !strings.HasSuffix(f.Name(), ".log") {
+			continue
+		}
+		path := filepath.Join(s.journal.dir, f.Name())
+		if err := s.takeIn(ctx, tx, path, strings.TrimSuffix(f.Name(), ".log")); err != nil {
+			return fmt.Errorf("history: journal %s: %w", f.Name(), err)
+		}
+		done = append(done, path)
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = 'lost', ended = ?,
+		calls = (SELECT count(*) FROM calls WHERE calls.run = runs.id) WHERE status = 'running' AND life <> ?`,
+		s.now().UnixMilli(), s.life); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	for _, path := range done {
+		_ = os.Remove(path)
+	}
+	return nil
+}
+
+// takeIn reads one journal. A last line cut short by the death is skipped.
+func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	intents := map[uint64]entry{}
+	status := map[uint64]string{}
+	lines := bufio.NewReader(f)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e entry
+		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
+			if e.Type == "done" {
+				status[e.ID] = e.Status
+			} else {
+				intents[e.ID] = e
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	var ends []entry
+	for id, e := range intents {
+		switch e.Type {
+		case "end":
+			ends = append(ends, e) // once their runs are there
+		case "run":
+			_, err = tx.ExecContext(ctx, `INSERT OR IGNORE INTO runs (id, life, session, surface, engine, cwd, started, status)
+				VALUES (?, ?, ?, ?, ?, ?, ?, 'running')`, e.Run, life, e.Session, e.Surface, e.Engine, e.Cwd, e.At)
+		default:
+			outcome := status[id]
+			if outcome == "" {
+				outcome = "unknown"
+			}
+			_, err = tx.ExecContext(ctx, `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status)
+				SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+				WHERE NOT EXISTS (SELECT 1 FROM calls WHERE run = ?3 AND life = ?1 AND intent = ?2)`,
+				life, int64(id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, e := range ends {
+		if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ? WHERE id = ? AND status = 'running'`,
+			e.Status, e.Kind, e.At, e.Calls, e.Run); err != nil {
+			return err
+		}
+	}
+	if len(intents) > 0 {
+		s.log.Warn("a former daemon ended in the middle of its work", "records", len(intents), "outcomes", len(status))
+	}
+	return nil
+}

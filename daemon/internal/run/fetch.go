@@ -22,7 +22,7 @@ func (r *Run) fetches(engineName string) bool {
 func (h *host) Fetch(ctx context.Context, q engine.FetchRequest) (*engine.FetchResponse, error) {
 	r, wanted := h.r, outbound.Request(q)
 	name, shown := outbound.Describe(wanted)
-	id, err := r.spend()
+	id, err := h.spend()
 	if err != nil {
 		return nil, err.At(call.WebFetch, name)
 	}
@@ -30,10 +30,10 @@ func (h *host) Fetch(ctx context.Context, q engine.FetchRequest) (*engine.FetchR
 	req.CallID, req.Timeout = id, r.limits.call
 	req.OnStart = func(_, tool string) { name = tool } // a redirect gives it another
 	began := time.Now()
-	r.event("call", proto.CallEvent{ID: id, Server: call.WebFetch, Tool: name, Status: "running", Input: clip(shown, shortInput)}, shortInput)
+	r.event("call", proto.CallEvent{ID: id, Server: call.WebFetch, Tool: name, Status: "running", Input: clip(shown, shortInput), Script: h.mark}, shortInput)
 	res, failed := r.m.o.Path.Fetch(ctx, req, wanted)
 	failure := fault.From(failed)
-	r.settle(id, proto.CallSummary{Server: call.WebFetch, Tool: name, Status: call.Status(failure), MS: ms(time.Since(began))}, nil)
+	r.settle(id, proto.CallSummary{Server: call.WebFetch, Tool: name, Status: call.Status(failure), MS: ms(time.Since(began)), Script: h.mark}, nil)
 	if failure != nil {
 		if failure.Kind == fault.ApprovalRequired {
 			r.cancel(failure) // as for a call

@@ -67,7 +67,7 @@ func (h *host) make(ctx context.Context, server, tool, method string, args []byt
 	r := h.r
 	// The program's own words: they are kept with each call, and no name is longer.
 	server, tool = clip(server, maxName), clip(tool, maxName)
-	id, err := r.spend()
+	id, err := h.spend()
 	if err != nil {
 		return engine.CallValue{}, err.At(server, tool)
 	}
@@ -112,7 +112,7 @@ const shortInput = 200
 func (r *Run) spend() (id int64, err *fault.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.made >= r.limits.calls {
+	if r.made-r.hookCalls >= r.limits.calls {
 		return 0, fault.New(fault.ToolCallLimitExceeded, "the run has made its %d calls", r.limits.calls).
 			WithHint("raise --max-calls or script.maxToolCalls, or split the work")
 	}

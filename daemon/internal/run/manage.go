@@ -61,6 +61,13 @@ func (m *Manager) SessionEnded(id, why string) {
 	}
 }
 
+// stopping reports whether Close was called.
+func (m *Manager) stopping() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
 // Close cancels every run with that reason, refuses new ones, and waits for the
 // ends until ctx ends.
 func (m *Manager) Close(ctx context.Context, why *fault.Error) error {

@@ -72,7 +72,7 @@ func listed[T any](h *host, method string, q proto.OfferQuery, list func() (T, e
 	if server == "" {
 		server = everyServer
 	}
-	id, spent := r.spend()
+	id, spent := h.spend()
 	if spent != nil {
 		return nil, spent.At(server, method)
 	}

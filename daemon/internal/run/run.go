@@ -152,6 +152,7 @@ type Run struct {
 	ownArtifacts int    // guarded by mu: what the program kept itself
 	ownBytes     int    // guarded by mu: of those
 	nest         nest   // of programs within the run
+	hookCalls    int    // of made, how many hooks began
 	lifted       lifted // has a lock of its own
 }
 
@@ -240,7 +241,7 @@ func (r *Run) cwd() string { return dirOf(&r.spec) }
 
 // execute runs the program to its end.
 func (r *Run) execute() {
-	r.finish(r.build(r.program()))
+	r.finish(r.build(r.hooked(r.program)))
 }
 
 // program runs it on its engine; it always gives an outcome.

@@ -248,6 +248,23 @@ test("child calls are put to the user: several at once, answered in any order", 
   assert.equal((await result).output, "once once")
 })
 
+test("a request of fetch is asked for by its address, and always opens its host", async () => {
+  const { hooks, host } = await bench({
+    "run/start": async ({ origin }, peer) => {
+      const about = { server: "webfetch", tool: "GET a.example", resource: "https://a.example/x?y=1" }
+      const { reply } = await peer.request("permission/ask", { id: "ask_1", origin, key: "webfetch", ...about })
+      return done(reply)
+    },
+  })
+  host.verdict = (key) => (key === "webfetch" ? "ask" : "allow")
+  const result = hooks.tool.tenon_exec!.execute({ code: "1" }, host.context("c1"))
+  await until("a request", () => host.requests.length === 1)
+  assert.deepEqual(host.requests[0]?.patterns, ["https://a.example/x?y=1"])
+  assert.deepEqual(host.requests[0]?.always, ["https://a.example/*"])
+  host.requests[0]!.answer("once")
+  assert.equal((await result).output, "once")
+})
+
 test("a refusal reaches the program with its words, and the turn goes on", async () => {
   const replies: unknown[] = []
   const { hooks, host } = await bench({

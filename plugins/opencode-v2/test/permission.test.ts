@@ -72,6 +72,21 @@ eachRelease("with an address, opencode's own dialog asks, also for a script from
   assert.deepEqual(await third, { reply: "reject" })
 })
 
+eachRelease("a request of fetch is asked for by its address", async (release) => {
+  const made = await withDialogs(release)
+  const reply = put(made, {
+    key: "webfetch",
+    server: "webfetch",
+    tool: "GET a.example",
+    resource: "https://a.example/x",
+  })
+  const asked = await made.host.user.asked()
+  assert.deepEqual([asked.action, asked.resources], ["webfetch", ["https://a.example/x"]])
+  assert.equal(asked.message ?? asked.reason, "Fetch https://a.example/x")
+  await made.host.user.reply(asked, "once")
+  assert.deepEqual(await reply, { reply: "once" })
+})
+
 eachRelease("a rule of opencode denies without asking", async (release) => {
   const made = await withDialogs(
     release,

@@ -16,6 +16,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/kind/command"
 	"tenon/daemon/internal/kind/module"
+	"tenon/daemon/internal/kind/openapi"
 	"tenon/daemon/internal/kind/stdio"
 	"tenon/daemon/internal/local"
 )
@@ -93,6 +94,9 @@ func (o Options) source(spec *config.KindSpec) (source stdio.Source, done func()
 		if err != nil {
 			return nil, nil, err
 		}
+		return s, s.Close, nil
+	case spec.OpenAPI != nil:
+		s := openapi.New(openapi.Options{Spec: spec, Stderr: o.Err})
 		return s, s.Close, nil
 	case spec.Command != nil:
 		dir, err := os.Getwd()

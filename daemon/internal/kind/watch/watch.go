@@ -19,7 +19,7 @@ type Watcher struct {
 	fs   *fsnotify.Watcher // nil: there are none
 	done sync.WaitGroup
 
-	mu      sync.Mutex // guards dirs
+	mu   sync.Mutex // guards dirs
 	dirs map[string]bool
 }
 

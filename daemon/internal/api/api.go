@@ -38,6 +38,9 @@ type Servers interface {
 	Search(ctx context.Context, c *peer.Caller, q proto.Search) (*proto.SearchResult, error)
 	Catalog(ctx context.Context, c *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error)
 	Types(ctx context.Context, c *peer.Caller, q proto.TypesQuery) (*proto.Types, error)
+	Resources(ctx context.Context, c *peer.Caller, q proto.OfferQuery) (*proto.Resources, error)
+	Templates(ctx context.Context, c *peer.Caller, q proto.OfferQuery) (*proto.ResourceTemplates, error)
+	Prompts(ctx context.Context, c *peer.Caller, q proto.OfferQuery) (*proto.Prompts, error)
 }
 
 // Sessions answers for live sessions.
@@ -74,6 +77,9 @@ type Runs interface {
 	// Call makes one call; asked, when not nil, hears of a question that it
 	// waits for.
 	Call(ctx context.Context, c *peer.Caller, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error)
+	// ReadResource and GetPrompt are calls as well.
+	ReadResource(ctx context.Context, c *peer.Caller, r proto.ResourceRead, asked func(proto.Frame)) (*proto.CallResult, error)
+	GetPrompt(ctx context.Context, c *peer.Caller, r proto.PromptGet, asked func(proto.Frame)) (*proto.CallResult, error)
 	List(ctx context.Context, c *peer.Caller, q RunQuery) ([]proto.Run, error)
 	Get(ctx context.Context, c *peer.Caller, id string) (*proto.Run, error)
 	// Output gives a run's whole output, or one artifact of it; the reader is

@@ -70,6 +70,18 @@ func (d doubleServers) Search(_ context.Context, _ *peer.Caller, q proto.Search)
 func (d doubleServers) Catalog(_ context.Context, _ *peer.Caller, q proto.CatalogQuery) (*proto.Catalog, error) {
 	return &proto.Catalog{Tokens: q.Budget}, d.did(fmt.Sprintf("catalog since %s, start %v", q.Since, !q.NoStart))
 }
+func (d doubleServers) Resources(_ context.Context, _ *peer.Caller, q proto.OfferQuery) (*proto.Resources, error) {
+	return &proto.Resources{Resources: []proto.Resource{{Server: q.Server, URI: "demo://" + q.Cursor}}}, nil
+}
+
+func (d doubleServers) Templates(context.Context, *peer.Caller, proto.OfferQuery) (*proto.ResourceTemplates, error) {
+	return &proto.ResourceTemplates{}, nil
+}
+
+func (d doubleServers) Prompts(context.Context, *peer.Caller, proto.OfferQuery) (*proto.Prompts, error) {
+	return &proto.Prompts{}, nil
+}
+
 func (d doubleServers) Types(_ context.Context, _ *peer.Caller, q proto.TypesQuery) (*proto.Types, error) {
 	return &proto.Types{}, d.did(fmt.Sprintf("types %q", q.Paths))
 }
@@ -112,6 +124,14 @@ func (d doubleRuns) ExecAttached(ctx context.Context, _ *peer.Caller, r proto.Ex
 	}
 	return d.exec(ctx, r), nil
 }
+func (d doubleRuns) ReadResource(_ context.Context, _ *peer.Caller, r proto.ResourceRead, _ func(proto.Frame)) (*proto.CallResult, error) {
+	return &proto.CallResult{Text: r.URI}, nil
+}
+
+func (d doubleRuns) GetPrompt(_ context.Context, _ *peer.Caller, r proto.PromptGet, _ func(proto.Frame)) (*proto.CallResult, error) {
+	return &proto.CallResult{Text: r.Name}, nil
+}
+
 func (d doubleRuns) Call(_ context.Context, _ *peer.Caller, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {
 	if asked != nil {
 		asked(proto.Frame{Type: "ask", Data: json.RawMessage(`{"id":"ask_1"}`)})

@@ -41,6 +41,9 @@ var table = []Route{
 	{Method: "GET", Path: "/v1/search", serve: (*Server).serveSearch},
 	{Method: "GET", Path: "/v1/catalog", serve: (*Server).serveCatalog},
 	{Method: "GET", Path: "/v1/types", serve: (*Server).serveTypes},
+	{Method: "GET", Path: "/v1/resources", serve: (*Server).serveResources},
+	{Method: "GET", Path: "/v1/resources/templates", serve: (*Server).serveTemplates},
+	{Method: "GET", Path: "/v1/prompts", serve: (*Server).servePrompts},
 
 	{Method: "GET", Path: "/v1/sessions", serve: (*Server).serveSessions},
 	{Method: "POST", Path: "/v1/sessions", serve: (*Server).serveSessionCreate, work: true},
@@ -49,6 +52,8 @@ var table = []Route{
 	{Method: "DELETE", Path: "/v1/leases/{id}", serve: (*Server).serveRelease},
 
 	{Method: "POST", Path: "/v1/call", serve: (*Server).serveCall, work: true, body: MaxWorkBody},
+	{Method: "POST", Path: "/v1/resources/read", serve: (*Server).serveResourceRead, work: true},
+	{Method: "POST", Path: "/v1/prompts/get", serve: (*Server).servePromptGet, work: true},
 	{Method: "POST", Path: "/v1/exec", serve: (*Server).serveExec, work: true, body: MaxWorkBody},
 	{Method: "GET", Path: "/v1/exec/attached", serve: (*Server).serveAttached, work: true},
 	{Method: "GET", Path: "/v1/runs", serve: (*Server).serveRuns},

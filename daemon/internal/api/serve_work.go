@@ -117,11 +117,18 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	if _, err := query(r); err != nil {
 		return err
 	}
+	return s.serveOneCall(w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
+		return s.o.Runs.Call(ctx, c, req, asked)
+	})
+}
+
+// serveOneCall makes a call and writes its result, or the frames of it.
+func (s *Server) serveOneCall(w http.ResponseWriter, r *http.Request, call func(context.Context, func(proto.Frame)) (*proto.CallResult, error)) error {
 	ctx, hangUp := hangUp(r)
 	defer hangUp()
 	kind := wanted(r)
 	if kind == oneDocument {
-		result, err := s.o.Runs.Call(ctx, c, req, nil)
+		result, err := call(ctx, nil)
 		return one(w, result, err)
 	}
 	out := newStream(w, kind)
@@ -138,7 +145,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 		_ = out.send(kind, seq, proto.Frame{Seq: seq, Type: kind, Data: data}, true) // the peer may be gone
 		seq++
 	}
-	result, err := s.o.Runs.Call(ctx, c, req, func(f proto.Frame) { send(f.Type, f.Data) })
+	result, err := call(ctx, func(f proto.Frame) { send(f.Type, f.Data) })
 	if err != nil {
 		send("error", fault.From(err).Wire())
 		return nil

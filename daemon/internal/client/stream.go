@@ -50,14 +50,19 @@ func (c *Client) Exec(ctx context.Context, r proto.ExecRequest, on func(proto.Fr
 // waits for and that somebody here can answer, and of their end: frames of type
 // ask, question and withdraw.
 func (c *Client) Call(ctx context.Context, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {
+	return c.call(ctx, "/v1/call", r, asked)
+}
+
+// call makes what a route answers as a call's.
+func (c *Client) call(ctx context.Context, route string, r any, asked func(proto.Frame)) (*proto.CallResult, error) {
 	if asked == nil {
 		var out proto.CallResult
-		if err := c.Do(ctx, "POST", "/v1/call", r, &out); err != nil {
+		if err := c.Do(ctx, "POST", route, r, &out); err != nil {
 			return nil, err
 		}
 		return &out, nil
 	}
-	res, err := c.Open(ctx, "POST", "/v1/call", r, "application/x-ndjson")
+	res, err := c.Open(ctx, "POST", route, r, "application/x-ndjson")
 	if err != nil {
 		return nil, err
 	}

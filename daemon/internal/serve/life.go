@@ -209,6 +209,7 @@ func (d *daemon) close(ctx context.Context) {
 		d.log.Warn("engine did not close", "err", err)
 	}
 	d.sessions.Close()
+	d.catalog.Close()
 	if err := d.history.Close(); err != nil {
 		d.log.Warn("history did not close", "err", err)
 	}

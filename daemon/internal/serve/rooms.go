@@ -104,9 +104,13 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.peers = peer.New(peer.Options{Sessions: d.sessions, Processes: processes{}, UID: os.Getuid(), Log: log})
 	d.pool = pool.New(pool.Options{Dial: d.dial, MaxStarting: d.settings.MaxStarting, Log: log})
 	d.leases = lease.New(lease.Options{Pool: d.pool, Log: log})
-	d.catalog = catalog.New(catalog.Options{Dir: filepath.Join(o.Paths.State, "catalog"), Log: log})
+	d.catalog = catalog.New(catalog.Options{
+		Dir: filepath.Join(o.Paths.State, "catalog"), Log: log,
+		Secret: func(text string) bool { return d.history.Redactor().Text(text) != text },
+	})
+	d.catalog.SetLearning(d.settings.Learn)
 	d.memory = policy.NewMemory(o.Paths.State, log)
-	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Redactor: o.secrets, Log: log})
+	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Log: log})
 	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged})
 	d.network = outbound.New(outbound.Options{})
 	d.calls = call.New(call.Options{
@@ -127,6 +131,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 		Socket: o.Paths.Socket, Log: log,
 	})
 	d.followPool()
+	d.followNotices()
 	d.openMCP()
 	d.api = api.New(api.Options{
 		Services: api.Services{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/api"
+	"tenon/daemon/internal/call"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
@@ -93,12 +94,39 @@ func (r runs) Exec(ctx context.Context, c *peer.Caller, req proto.ExecRequest) (
 }
 
 func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {
-	spec, release, err := r.spec(c, &req.Cwd)
+	return r.one(ctx, c, run.CallSpec{Server: req.Server, Tool: req.Tool, Arguments: req.Arguments, Raw: req.Raw}, req.Cwd, req.CallTimeoutMS, asked)
+}
+
+// ReadResource reads one resource.
+func (r runs) ReadResource(ctx context.Context, c *peer.Caller, req proto.ResourceRead, asked func(proto.Frame)) (*proto.CallResult, error) {
+	args, err := proto.Marshal(map[string]string{"uri": req.URI})
+	if err != nil {
+		return nil, fault.New(fault.InternalError, "%w", err)
+	}
+	return r.one(ctx, c, run.CallSpec{Server: req.Server, Method: call.ReadResource, Arguments: args, Raw: req.Raw}, req.Cwd, req.CallTimeoutMS, asked)
+}
+
+// GetPrompt gets one prompt.
+func (r runs) GetPrompt(ctx context.Context, c *peer.Caller, req proto.PromptGet, asked func(proto.Frame)) (*proto.CallResult, error) {
+	given := map[string]any{"name": req.Name}
+	if len(req.Arguments) > 0 {
+		given["arguments"] = req.Arguments
+	}
+	args, err := proto.Marshal(given)
+	if err != nil {
+		return nil, fault.New(fault.InternalError, "%w", err)
+	}
+	return r.one(ctx, c, run.CallSpec{Server: req.Server, Method: call.GetPrompt, Arguments: args, Raw: req.Raw}, req.Cwd, req.CallTimeoutMS, asked)
+}
+
+// one makes a call outside a program.
+func (r runs) one(ctx context.Context, c *peer.Caller, one run.CallSpec, cwd string, timeoutMS int64, asked func(proto.Frame)) (*proto.CallResult, error) {
+	spec, release, err := r.spec(c, &cwd)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	spec.Exec = proto.ExecRequest{Cwd: req.Cwd, CallTimeoutMS: req.CallTimeoutMS}
+	spec.Exec = proto.ExecRequest{Cwd: cwd, CallTimeoutMS: timeoutMS}
 	if asked != nil {
 		spec.OnFrame = func(f proto.Frame) {
 			switch f.Type {
@@ -107,7 +135,8 @@ func (r runs) Call(ctx context.Context, c *peer.Caller, req proto.CallRequest, a
 			}
 		}
 	}
-	return r.d.runs.Call(ctx, run.CallSpec{Spec: spec, Server: req.Server, Tool: req.Tool, Arguments: req.Arguments, Raw: req.Raw})
+	one.Spec = spec
+	return r.d.runs.Call(ctx, one)
 }
 
 // List shows live runs first, then what history keeps, newest first. The

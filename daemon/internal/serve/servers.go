@@ -203,6 +203,36 @@ func (s servers) Catalog(ctx context.Context, c *peer.Caller, q proto.CatalogQue
 	return s.d.calls.Catalog(ctx, req, q)
 }
 
+// Resources lists resources of one server or of all.
+func (s servers) Resources(ctx context.Context, c *peer.Caller, q proto.OfferQuery) (*proto.Resources, error) {
+	req, release, err := s.look(c, "")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.d.calls.Resources(ctx, req, q)
+}
+
+// Templates lists templates of resources.
+func (s servers) Templates(ctx context.Context, c *peer.Caller, q proto.OfferQuery) (*proto.ResourceTemplates, error) {
+	req, release, err := s.look(c, "")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.d.calls.Templates(ctx, req, q)
+}
+
+// Prompts lists prompts.
+func (s servers) Prompts(ctx context.Context, c *peer.Caller, q proto.OfferQuery) (*proto.Prompts, error) {
+	req, release, err := s.look(c, "")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.d.calls.Prompts(ctx, req, q)
+}
+
 // Types declares tools in TypeScript.
 func (s servers) Types(ctx context.Context, c *peer.Caller, q proto.TypesQuery) (*proto.Types, error) {
 	req, release, err := s.look(c, q.Directory)

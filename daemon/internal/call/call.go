@@ -186,7 +186,9 @@ func (p *Path) Call(ctx context.Context, req Request) (*Result, error) {
 		c.finish(failure)
 		return nil, failure
 	}
-	p.o.Catalog.Observe(c.tool, result.Value)
+	if c.tool != nil {
+		p.o.Catalog.Observe(c.tool, result.Value)
+	}
 	result.Times = c.times
 	result.Times.Total = time.Since(began)
 	c.finish(nil)

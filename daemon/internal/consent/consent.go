@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -121,13 +122,7 @@ func (r *Router) Watch() (release func()) {
 // human's feedback, if any), ApprovalRequired when nobody is there or nobody
 // answers in time, Cancelled when the session ends, else the cause of ctx's end.
 func (r *Router) Ask(ctx context.Context, q Question) (Answer, error) {
-	r.mu.Lock()
-	watched := r.watchers > 0
-	r.mu.Unlock()
-	human := q.Interactive || watched
-	for _, b := range q.Bridges {
-		human = human || b.Interactive()
-	}
+	human := r.human(q)
 	if !human && len(q.Bridges) == 0 {
 		return Answer{}, nobody(q)
 	}
@@ -166,7 +161,7 @@ func (r *Router) Ask(ctx context.Context, q Question) (Answer, error) {
 			return p.answer, p.err
 		case <-tried:
 			tried = nil // the queue is all that is left
-			if !human {
+			if human = r.human(q); !human {
 				p.settle(Answer{}, nobody(q))
 			}
 		case <-timer.C:
@@ -177,6 +172,15 @@ func (r *Router) Ask(ctx context.Context, q Question) (Answer, error) {
 			p.settle(Answer{}, fault.From(context.Cause(ctx)))
 		}
 	}
+}
+
+// human is whether somebody can see the question now: a bridge may have found out
+// that nobody is there.
+func (r *Router) human(q Question) bool {
+	r.mu.Lock()
+	watched := r.watchers > 0
+	r.mu.Unlock()
+	return q.Interactive || watched || slices.ContainsFunc(q.Bridges, session.Bridge.Interactive)
 }
 
 // open enters the question into the queue.

@@ -55,6 +55,24 @@ func (b *bridge) Notice(_ context.Context, n proto.Notice) error {
 	return nil
 }
 
+// A host that has said it has a user, and then cannot show the question, is passed
+// over like one without: nobody waits for an answer that cannot come.
+func TestABridgeThatTurnsOutToHaveNobodyIsNotWaitedFor(t *testing.T) {
+	b := &bridge{id: "mcp", human: true}
+	b.ask = func(context.Context, proto.Ask) (proto.AskReply, error) {
+		b.human = false
+		return proto.AskReply{}, errors.New("the client answered the form with an error")
+	}
+	began := time.Now()
+	_, err := New(Options{}).Ask(t.Context(), Question{Key: "k", Bridges: []session.Bridge{b}, Timeout: time.Hour})
+	if fault.KindOf(err) != fault.ApprovalRequired || time.Since(began) > 30*time.Second {
+		t.Errorf("%v", err)
+	}
+	if _, notices := b.seen(); notices != 0 {
+		t.Errorf("%d notices to nobody", notices)
+	}
+}
+
 func (b *bridge) seen() (asks, notices int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,7 +35,9 @@ func (x *exchange) bridge() session.Bridge {
 
 // permits reports whether the client may answer what only the user may: whose
 // class was not proven to be the user's answers for servers' questions only.
-func (a asker) permits() bool { return a.x.caller.Class == peer.User && a.x.forms() }
+func (a asker) permits() bool {
+	return a.x.caller.Class == peer.User && a.x.forms() && !a.x.mute.Load()
+}
 
 func (x *exchange) client() *mcp.ClientCapabilities {
 	p := x.ss.InitializeParams()
@@ -97,6 +99,9 @@ func (a asker) Ask(ctx context.Context, q proto.Ask) (proto.AskReply, error) {
 	}
 	res, err := a.x.ss.Elicit(a.on(ctx), &mcp.ElicitParams{Mode: "form", Message: askText(q), RequestedSchema: answerSchema})
 	if err != nil {
+		if ctx.Err() == nil {
+			a.x.mute.Store(true) // it has said that it shows forms, and does not: nobody is there
+		}
 		return proto.AskReply{}, fault.New(fault.ApprovalRequired, "the MCP client did not answer: %w", err)
 	}
 	if res.Action != "accept" {

@@ -82,6 +82,7 @@ type lines struct {
 	wire   net.Conn
 	in     *bufio.Reader
 
+	ids    ids
 	out    sync.Mutex    // one message at a time
 	unread atomic.Int64  // messages that wait to be written
 	room   chan struct{} // one of them was
@@ -118,7 +119,7 @@ func (t *lines) Read(context.Context) (jsonrpc.Message, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		msg, err := jsonrpc.DecodeMessage(line)
+		msg, err := jsonrpc.DecodeMessage(t.ids.in(line))
 		if err != nil {
 			t.refuse(jsonrpc.CodeParseError, "the line is no message: "+err.Error())
 			continue
@@ -200,8 +201,12 @@ func (t *lines) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	res, ok := msg.(*jsonrpc.Response)
+	if ok {
+		data = t.ids.out(data, res.ID.Raw())
+	}
 	err = t.write(append(data, '\n'))
-	if res, ok := msg.(*jsonrpc.Response); ok {
+	if ok {
 		t.mu.Lock()
 		id := idText(res.ID)
 		leave := t.pending[id]

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,7 @@ type exchange struct {
 	view   *config.View
 
 	onFrame func(proto.Frame) // hears the run; may be nil
+	mute    atomic.Bool       // the client answered a form of ours with an error
 }
 
 // receive answers the methods that are tenon's; the SDK does the rest. It works

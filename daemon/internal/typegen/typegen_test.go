@@ -3,6 +3,7 @@ package typegen
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,26 @@ func TestManyLargeToolsAreBounded(t *testing.T) {
 	}
 }
 
+// oddTools are the fixtures that package catalog shows the TypeScript compiler.
+func oddTools(t testing.TB) (out []Tool) {
+	t.Helper()
+	data, err := os.ReadFile("../catalog/testdata/odd.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		Name, Title, Description  string
+		InputSchema, OutputSchema json.RawMessage
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range list {
+		out = append(out, Tool{Name: one.Name, Title: one.Title, Description: one.Description, Input: one.InputSchema, Output: one.OutputSchema})
+	}
+	return out
+}
+
 // FuzzDeclare holds that no schema makes text that does not parse.
 func FuzzDeclare(f *testing.F) {
 	for _, s := range []string{
@@ -194,6 +215,10 @@ func FuzzDeclare(f *testing.F) {
 		`{"$id":"a","$anchor":"b","$ref":"a#b","properties":{"":{"$dynamicRef":"#b"}}}`,
 	} {
 		f.Add(s, "Reads */ it.", "delete")
+	}
+	for _, odd := range oddTools(f) {
+		f.Add(string(odd.Input), odd.Description, odd.Name)
+		f.Add(string(odd.Output), odd.Title, odd.Name)
 	}
 	f.Fuzz(func(t *testing.T, schema, description, name string) {
 		spaces := one(schema, schema)

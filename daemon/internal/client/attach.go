@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 
 	"tenon/proto"
@@ -10,6 +11,19 @@ import (
 
 // attachPath upgrades a connection for package engine/attached.
 const attachPath = "/v1/exec/attached"
+
+// begun reads what an upgrade has read already, then the connection.
+type begun struct {
+	have *bufio.Reader
+	rest io.Reader
+}
+
+func (b *begun) Read(p []byte) (int, error) {
+	if n := b.have.Buffered(); n > 0 {
+		return b.have.Read(p[:min(n, len(p))])
+	}
+	return b.rest.Read(p)
+}
 
 // Attach opens the connection over which a program is executed beside its
 // caller; see package engine/attached. in is where to read: it may hold what has
@@ -27,5 +41,6 @@ func (c *Client) Attach(ctx context.Context) (conn net.Conn, in *bufio.Reader, e
 	if err != nil {
 		return nil, nil, err
 	}
-	return up.Conn, up.in, nil
+	w := c.watch(up.Conn)
+	return w, bufio.NewReader(&begun{up.in, w}), nil
 }

@@ -52,7 +52,8 @@ type Client struct {
 	// StartWait bounds a start; 0 means DefaultStartWait.
 	StartWait time.Duration
 	// AnswerWait bounds the wait for an answer that takes a daemon no time; 0
-	// means DefaultAnswerWait.
+	// means DefaultAnswerWait. Where it works, it is asked for a sign of life after
+	// this long in silence.
 	AnswerWait time.Duration
 	// Identity says for whom and for where requests are made.
 	Identity Identity

@@ -63,16 +63,18 @@ func says(w http.ResponseWriter, protocol, build string) {
 func TestADaemonThatDoesNotAnswerIsNamed(t *testing.T) {
 	stopped := make(chan struct{})
 	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && !r.URL.Query().Has("learn") {
+		if r.Method == http.MethodGet && !r.URL.Query().Has("learn") && r.URL.Path != "/v1/health" {
 			<-stopped
 			return
 		}
-		time.Sleep(50 * time.Millisecond) // work takes its time
+		if r.URL.Path != "/v1/health" {
+			time.Sleep(600 * time.Millisecond) // work takes its time
+		}
 		says(w, "1", "1.0.0")
 		_, _ = w.Write([]byte("{}"))
 	})
 	defer close(stopped)
-	c.AnswerWait = 20 * time.Millisecond
+	c.AnswerWait = 400 * time.Millisecond
 	ctx := context.Background()
 	if _, err := c.Status(ctx); fault.KindOf(err) != fault.DaemonUnavailable || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v", err)

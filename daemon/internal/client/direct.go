@@ -29,6 +29,8 @@ func (c *Client) exchange(ctx context.Context, req *http.Request) (*http.Respons
 	}
 	if c.looks(req) {
 		_ = conn.SetDeadline(time.Now().Add(c.answerWait()))
+	} else {
+		conn = c.watch(conn)
 	}
 	hangUp := sync.OnceValue(conn.Close)
 	stop := context.AfterFunc(ctx, func() { _ = hangUp() })
@@ -38,7 +40,9 @@ func (c *Client) exchange(ctx context.Context, req *http.Request) (*http.Respons
 		_ = hangUp()
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Time{})
+	if c.looks(req) {
+		_ = conn.SetDeadline(time.Time{})
+	}
 	res.Body = &body{res.Body, func() error { stop(); return hangUp() }}
 	return res, nil
 }

@@ -19,7 +19,7 @@ var rooms = [][]string{
 	{"api", "client"},
 	{"mcpserver", "bridge"},
 	{"run"},
-	{"kind"},
+	{"kind", "kind/stdio", "kind/watch"},
 	{"shelf", "engine/embedded", "engine/process", "engine/attached", "engine", "typecheck", "script"},
 	{"call"},
 	{"consent", "policy"},

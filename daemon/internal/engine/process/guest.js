@@ -119,6 +119,38 @@ const letGo = () => {
 
 if (typeof JSON.rawJSON !== 'function') { send(UNFIT, 'JSON.rawJSON'); exit(0); }
 
+// --- what is written ---------------------------------------------------------
+// Node and Bun write to a pipe when its reader has read, and so lose the rest of a
+// long output when the program ends the process in the same breath.
+const settled = (stream, fd) => {
+  if (!G.Bun) {
+    stream._handle?.setBlocking?.(true);
+    return;
+  }
+  const later = stream.write.bind(stream);
+  stream.write = (chunk, encoding, done) => {
+    let bytes, at = 0;
+    try {
+      bytes = typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : chunk;
+      while (at < bytes.length) {
+        try {
+          at += writeSync(fd, bytes, at, bytes.length - at);
+        } catch (e) {
+          if (!e || e.code !== 'EAGAIN') throw e;
+          G.Bun.sleepSync(1);
+        }
+      }
+    } catch {
+      return later(at > 0 ? bytes.subarray(at) : chunk, encoding, done); // its own words for what is wrong
+    }
+    const f = typeof encoding === 'function' ? encoding : done;
+    if (f) queueMicrotask(f);
+    return true;
+  };
+};
+settled(process.stdout, 1);
+settled(process.stderr, 2);
+
 // --- the run -----------------------------------------------------------------
 const $ = core(host);
 consoles($);

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -57,10 +58,35 @@ func (p Paths) Touch(now time.Time) {
 	}
 }
 
+// TempPrefix begins the names of the temporary files that become path.
+func TempPrefix(path string) string { return "." + filepath.Base(path) + ".tenon-new-" }
+
+// abandoned is the age at which a temporary file belongs to nobody any more: it is
+// written within milliseconds.
+const abandoned = time.Minute
+
+// Sweep removes the temporary files of path that killed processes left. What cannot
+// be removed is only untidy.
+func Sweep(path string) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), TempPrefix(path)) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+}
+
 // WriteFile replaces path atomically with data: readers see the old content or
 // the new, never a part.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	Sweep(path)
+	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix(path)+"*")
 	if err != nil {
 		return fault.New(fault.InternalError, "cannot write %s: %w", path, err)
 	}

@@ -128,7 +128,8 @@ func (d Disabled) Switch(copies []Copy) error {
 	if err := d.keep(all); err != nil {
 		return err
 	}
-	return edit(copies, func(doc []byte, c Copy) ([]byte, error) { return jsonc.Set(doc, c.Path, false) })
+	again := func(file string) bool { return slices.ContainsFunc(had, func(c Copy) bool { return c.File == file }) }
+	return edit(copies, again, func(doc []byte, c Copy) ([]byte, error) { return jsonc.Set(doc, c.Path, false) })
 }
 
 // Undo gives the entries back what they had, and forgets them. What somebody
@@ -139,7 +140,8 @@ func (d Disabled) Undo() ([]Copy, error) {
 		return nil, err
 	}
 	var undone []Copy
-	err = edit(copies, func(doc []byte, c Copy) ([]byte, error) {
+	always := func(string) bool { return true } // what is undone was done
+	err = edit(copies, always, func(doc []byte, c Copy) ([]byte, error) {
 		now, _, err := jsonc.Get(doc, c.Path)
 		if err != nil || now != false {
 			return doc, err
@@ -156,14 +158,16 @@ func (d Disabled) Undo() ([]Copy, error) {
 	return undone, d.keep(nil)
 }
 
-// edit changes each file once. One that has gone has nothing to change.
-func edit(copies []Copy, change func([]byte, Copy) ([]byte, error)) error {
+// edit changes each file once. One that has gone has nothing to change. Again is
+// whether tenon has switched something off in a file before: its backup stays then.
+func edit(copies []Copy, again func(file string) bool, change func([]byte, Copy) ([]byte, error)) error {
 	files := map[string][]Copy{}
 	for _, c := range copies {
 		files[c.File] = append(files[c.File], c)
 	}
 	for file, copies := range files {
-		_, err := jsonc.EditFile(file, func(doc []byte) (out []byte, err error) {
+		before := func(doc []byte) bool { return again(file) || installed(doc) }
+		_, err := jsonc.EditFileAgain(file, before, func(doc []byte) (out []byte, err error) {
 			for _, c := range copies {
 				if doc, err = change(doc, c); err != nil {
 					return nil, err

@@ -216,6 +216,33 @@ func TestNothingIsDoneForOneGenerationWhenTheOthersEntryCannotBeAdded(t *testing
 	}
 }
 
+func TestTheBackupIsTheFileBeforeTheFirstInstall(t *testing.T) {
+	before := "{\n  \"theme\": \"mine\"\n}\n"
+	x := target(t, before)
+	for _, g := range Generations() { // the second finds the first's entry
+		one := x.of(g)
+		for _, bin := range []string{"/one/tenon", "/two/tenon"} {
+			one.Bin = bin
+			if r, err := one.Install(built(t, g, "plugin")); err != nil || !r.Changed || read(t, r.Edits[0].Backup) != before {
+				t.Fatalf("%s %s: %+v, %v", g, bin, r, err)
+			}
+		}
+	}
+	for _, g := range Generations() {
+		if r, err := x.of(g).Uninstall(); err != nil || read(t, r.Edits[0].Backup) != before {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	// Without tenon in it, the file as it is now is what the next install keeps.
+	after := "{\n  \"theme\": \"other\"\n}\n"
+	if err := os.WriteFile(x.File(), []byte(after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := x.of(V2).Install(built(t, V2, "plugin")); err != nil || read(t, r.Edits[0].Backup) != after {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestUninstallRemovesTheFilesThatInstallMade(t *testing.T) {
 	for _, order := range [][]Generation{{V1}, {V2}, {V1, V2}, {V2, V1}} {
 		x := target(t, "")

@@ -230,6 +230,32 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// installed is whether a file of opencode's names a plugin of tenon's, of whatever
+// generation and place: then its backup is older than that.
+func installed(doc []byte) bool {
+	for _, list := range []string{"plugin", "plugins"} {
+		value, _, err := jsonc.Get(doc, []string{list})
+		entries, ok := value.([]any)
+		if err != nil || !ok {
+			continue
+		}
+		for _, e := range entries {
+			switch entry := e.(type) {
+			case []any:
+				if len(entry) > 0 {
+					e = entry[0]
+				}
+			case map[string]any:
+				e = entry["package"]
+			}
+			if path, ok := e.(string); ok && strings.Contains(filepath.ToSlash(path), "/plugins/opencode-v") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // write puts the entry into its file, or makes the file; nil when it was there.
 func (e entry) write() (*Edit, error) {
 	if !lexists(e.file) {
@@ -242,7 +268,7 @@ func (e entry) write() (*Edit, error) {
 		}
 		return &Edit{File: e.file}, local.WriteFile(e.file, doc, 0o644)
 	}
-	changed, err := jsonc.EditFile(e.file, func(doc []byte) ([]byte, error) { return jsonc.AddPlugin(doc, e.plugin) })
+	changed, err := jsonc.EditFileAgain(e.file, installed, func(doc []byte) ([]byte, error) { return jsonc.AddPlugin(doc, e.plugin) })
 	if err != nil {
 		return nil, fault.New(fault.ConfigError, "opencode's configuration is left alone: %w", err).
 			WithHint("mend %s and try again, or add by hand: %s", e.file, e.byHand())
@@ -279,7 +305,7 @@ func (t Target) takeOut(e entry) (*Edit, error) {
 		}
 		return &Edit{File: e.file, Removed: true}, nil
 	}
-	changed, err := jsonc.EditFile(e.file, func(doc []byte) ([]byte, error) {
+	changed, err := jsonc.EditFileAgain(e.file, installed, func(doc []byte) ([]byte, error) {
 		return jsonc.RemovePlugin(doc, e.plugin.List, e.plugin.Path)
 	})
 	switch {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // R-54: a backup exists, links and modes stay, and a file that cannot be read
@@ -41,6 +42,37 @@ func TestEditFileKeepsModeLinkAndBackup(t *testing.T) {
 	}
 	if back, err := os.ReadFile(file); err != nil || string(back) != doc {
 		t.Errorf("after removal: %q, %v", back, err)
+	}
+}
+
+// A backup is the file before the first of several edits, and what a killed one
+// left goes with the next.
+func TestEditFileAgainKeepsTheFirstBackupAndSweepsWhatIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "opencode.json")
+	old, young, foreign := filepath.Join(dir, ".opencode.json.tenon-new-1"), filepath.Join(dir, ".opencode.json.tenon-new-2"), filepath.Join(dir, ".opencode.json.swp")
+	for _, name := range []string{old, young, foreign} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.Chtimes(old, past, past), os.Chtimes(foreign, past, past), os.WriteFile(file, []byte("{}"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ours := func(doc []byte) bool { return string(doc) != "{}" }
+	for _, text := range []string{`{"a":1}`, `{"a":2}`} {
+		if changed, err := EditFileAgain(file, ours, func([]byte) ([]byte, error) { return []byte(text), nil }); err != nil || !changed {
+			t.Fatal(changed, err)
+		}
+	}
+	if backup, err := os.ReadFile(file + BackupSuffix); err != nil || string(backup) != "{}" {
+		t.Errorf("backup %q %v", backup, err)
+	}
+	for name, want := range map[string]bool{old: false, young: true, foreign: true} {
+		if _, err := os.Lstat(name); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -66,6 +66,7 @@ func (c *call) verdict(ctx context.Context, tool, fingerprint string) (policy.Ve
 	}
 	if c.p.o.Memory != nil {
 		in.Remembered = c.p.o.Memory.Allowed(project(c.req.View), c.server.Name, tool, fingerprint)
+		in.Outdated = c.p.o.Memory.Outdated(project(c.req.View), c.server.Name, tool, fingerprint)
 	}
 	verdict := policy.Decide(in)
 	now := c.p.o.Current(c.req.View)

@@ -83,6 +83,23 @@ func TestAlwaysFromTheQueueIsRememberedForThePair(t *testing.T) {
 	// A changed definition is not what was approved (TEN-14).
 	r.shelf.set(upstream.Tool{Name: "echo", Description: "now also deletes", InputSchema: json.RawMessage(echoSchema)}, upstream.Tool{Name: "read-file"})
 	r.mustAnswer(t, "echo", `{"text":"z"}`, proto.ApprovalReply{Decision: "approve"})
+	// It is held until it is allowed for always again, and the question says why.
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.path.Call(context.Background(), r.request("echo", `{"text":"z"}`))
+		done <- err
+	}()
+	eventually(t, "a question", func() bool { return len(r.router.List()) == 1 })
+	if why := r.router.List()[0].Reason; !strings.Contains(why, `rule "fake_*": ask`) || !strings.Contains(why, "the server has changed this tool's definition since it was allowed for always") {
+		t.Errorf("reason: %s", why)
+	}
+	if err := r.router.Answer(r.router.List()[0].ID, proto.ApprovalReply{Decision: "always"}, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	r.mustCall("echo", `{"text":"z"}`)
 }
 
 // The recheck: a tool that changes while the call waits for its instance is

@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -52,7 +53,16 @@ func (s *server) extras() []string {
 // tool answers with its name and arguments.
 func (s *server) has(name string) bool {
 	if s.tools != nil {
-		return strings.Contains(string(s.tools), strconv.Quote(name))
+		var list struct {
+			Tools []json.RawMessage `json:"tools"`
+		}
+		_ = json.Unmarshal(s.tools, &list) // what is no list has no tool
+		return slices.ContainsFunc(list.Tools, func(raw json.RawMessage) bool {
+			var tool struct {
+				Name *string `json:"name"`
+			}
+			return json.Unmarshal(raw, &tool) == nil && tool.Name != nil && *tool.Name == name
+		})
 	}
 	for _, t := range s.listed() {
 		if strings.HasPrefix(t, `{"name":`+strconv.Quote(name)) {

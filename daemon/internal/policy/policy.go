@@ -66,6 +66,9 @@ type Input struct {
 	SharedWith []string
 	// Remembered says that the user approved exactly this tool for always.
 	Remembered bool
+	// Outdated says that the user approved the tool for always, and that its
+	// server has changed its definition since. It changes no verdict, and is said.
+	Outdated bool
 }
 
 // Verdict is the answer, with where it comes from.
@@ -76,6 +79,8 @@ type Verdict struct {
 	rule   *config.Rule
 	host   *proto.Rule
 	preset string
+
+	outdated bool // why it is asked again
 }
 
 // source is which part of the input settled the verdict.
@@ -91,8 +96,16 @@ const (
 	fromNever
 )
 
-// From names what settled the verdict, for messages, approvals and history.
+// From names what settled the verdict, for messages, approvals and history; and
+// for a question that was answered once, why it is put again.
 func (v Verdict) From() string {
+	if v.outdated {
+		return v.source() + "; the server has changed this tool's definition since it was allowed for always"
+	}
+	return v.source()
+}
+
+func (v Verdict) source() string {
 	switch v.src {
 	case fromRule:
 		return describe(v.rule)
@@ -161,6 +174,7 @@ func Decide(in Input) Verdict {
 	if v.Action == Ask && in.Remembered {
 		v.Action, v.src = Allow, fromRemembered
 	}
+	v.outdated = v.Action == Ask && in.Outdated
 	return v
 }
 

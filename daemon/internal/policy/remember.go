@@ -59,6 +59,19 @@ func (m *Memory) Allowed(dir, server, tool, fingerprint string) bool {
 	return ok && (a.Fingerprint == "" || fingerprint == "" || a.Fingerprint == fingerprint)
 }
 
+// Outdated reports whether the tool was approved for always in dir, and its
+// server has defined it otherwise since: the approval is held until it is given
+// again, for the definition as it now is.
+func (m *Memory) Outdated(dir, server, tool, fingerprint string) bool {
+	if m.Allowed(dir, server, tool, fingerprint) {
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	_, known := m.known[[3]string{dir, server, tool}]
+	return known
+}
+
 // Remember stores an approval; it is in effect even when the file cannot be
 // written, which the error says.
 func (m *Memory) Remember(a Approval) error {

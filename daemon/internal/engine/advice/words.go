@@ -30,6 +30,7 @@ var (
 	readQuick    = once(`^cannot read property '(.*)' of (undefined|null)$`)
 	setQuick     = once(`^cannot set property '(.*)' of (undefined|null)$`)
 	notObject    = once(`(?s)^(undefined|null) is not an object \(evaluating '(.*)'\)$`)
+	lastPart     = once(`(?:\.([\p{L}_$][\p{L}\p{N}_$]*)|\[([^\[\]]+)\])$`)
 	readV8       = once(`^Cannot read properties of (undefined|null) \(reading '(.*)'\)$`)
 	readOnly     = once(`^'(.*)' is read-only$|^Attempted to assign to readonly property\.$`)
 	notLoaded    = once(`^could not (?:load|normalize) module '(.*)'`)
@@ -83,8 +84,8 @@ func (s spot) typeWords(message string) string {
 		return "Cannot set properties of " + m[2] + " (setting '" + m[1] + "')"
 	}
 	if m := notObject().FindStringSubmatch(message); m != nil {
-		if parts := chain(m[2]); len(parts) > 1 {
-			return read(m[1], parts[len(parts)-1])
+		if property := lastPart().FindStringSubmatch(m[2]); property != nil {
+			return read(m[1], strings.Trim(property[1]+property[2], `"'`))
 		}
 	}
 	if m := readOnly().FindStringSubmatch(message); m != nil && s.assigns(m[1]) {

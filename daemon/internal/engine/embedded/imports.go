@@ -40,7 +40,7 @@ func (e env) Xhost_promise_rejection(promise, reason, handled int32) {
 		if handled != 0 {
 			e.r.host.rejected(id, "", true)
 		} else {
-			e.r.host.rejected(id, e.r.text(reason), false)
+			e.r.host.rejected(id, e.r.shown(reason), false)
 		}
 	}
 	e.r.mod.Xqjs_free_value(promise)

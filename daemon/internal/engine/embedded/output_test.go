@@ -140,7 +140,7 @@ func TestATimerKeepsAFinishedRunAliveOnlyWithinTheFloat(t *testing.T) {
 func TestUnhandledRejectionsAreWarnings(t *testing.T) {
 	out, _ := execute(t, "gh.fail({}); Promise.reject(new Error('lost')); const p = Promise.reject(1); await sleep(1); p.catch(() => {}); 'v'")
 	w := warnings(out)
-	if string(out.Value) != `"v"` || out.Err != nil || !strings.Contains(w, "UnhandledRejection: a promise was rejected and nobody handled it: ToolError: no such thing") || !strings.Contains(w, "Error: lost") || strings.Count(w, "UnhandledRejection") != 2 {
+	if string(out.Value) != `"v"` || out.Err != nil || !strings.Contains(w, "UnhandledRejection: a promise was rejected and nobody handled it: ToolError (ToolFailure): no such thing") || !strings.Contains(w, "Error: lost") || strings.Count(w, "UnhandledRejection") != 2 {
 		t.Errorf("%s %v\n%s", out.Value, out.Err, w)
 	}
 	out, _ = execute(t, "for (let i = 0; i < 100; i++) Promise.reject(i); 1")

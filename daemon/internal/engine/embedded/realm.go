@@ -124,6 +124,16 @@ func (r *realm) text(h int32) string {
 	return s
 }
 
+// shown is a value as logs show it.
+func (r *realm) shown(h int32) string {
+	v, err := r.call(r.snap.fn.show, r.mod.Xqjs_dup_value(h))
+	if err != nil {
+		return "[cannot be shown]"
+	}
+	defer r.mod.Xqjs_free_value(v)
+	return r.text(v)
+}
+
 // property returns a handle of h[name], 0 when reading it throws.
 func (r *realm) property(h int32, name string) int32 {
 	p, _ := r.cstring(name)

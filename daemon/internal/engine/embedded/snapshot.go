@@ -41,7 +41,7 @@ type snapshot struct {
 }
 
 // functions are handles of the prelude's functions, the same in every copy.
-type functions struct{ start, settle, run, tick int32 }
+type functions struct{ start, settle, run, tick, show int32 }
 
 // takeSnapshot compiles the prelude in one realm and runs it in another, whose
 // memory then holds nothing of the compiler's: less to copy for every run.
@@ -134,7 +134,7 @@ func (s *snapshot) prelude(r *realm, code [][]byte) error {
 	}
 	s.fn = functions{
 		start: r.property(shared, "start"), settle: r.property(shared, "settle"),
-		run: r.property(shared, "run"), tick: r.property(shared, "tick"),
+		run: r.property(shared, "run"), tick: r.property(shared, "tick"), show: r.property(shared, "show"),
 	}
 	r.mod.Xqjs_free_value(shared)
 	r.mod.Xqjs_run_gc()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tenon/daemon/internal/engine"
@@ -20,6 +21,7 @@ type Failure struct {
 	Message string `json:"message"`
 	Stack   string `json:"stack"`
 	Cause   string `json:"cause"`
+	Made    string `json:"made"`   // by these constructors, parted by blanks
 	Thrown  string `json:"thrown"` // of anything that is not an Error
 	Nothing bool   `json:"nothing"`
 
@@ -84,7 +86,7 @@ func (p Program) Thrown(f *Failure, unread bool) (*fault.Error, string) {
 		}
 		e, exception = fault.New(kind, "%s: %s", f.Name, Clip(f.Message, 8000)), true
 	}
-	stack := p.Stack(f.Stack, e)
+	stack := p.stack(f.Stack, strings.Fields(f.Made), e)
 	if exception && p.Advise != nil {
 		words, hint := p.Advise(f.Name, Clip(f.Message, 8000), e.Position)
 		e.Message, e.Hint = f.Name+": "+words, hint
@@ -102,8 +104,15 @@ func (p Program) Thrown(f *Failure, unread bool) (*fault.Error, string) {
 }
 
 // Stack maps a stack to the source and sets the position of e to its first frame.
-func (p Program) Stack(text string, e *fault.Error) string {
+func (p Program) Stack(text string, e *fault.Error) string { return p.stack(text, nil, e) }
+
+// stack is Stack from where the error was made, which is not in a constructor of
+// its own: some engines begin there.
+func (p Program) stack(text string, makers []string, e *fault.Error) string {
 	frames := p.Script.Frames(text, File)
+	for len(frames) > 1 && slices.Contains(makers, strings.TrimPrefix(frames[0].Function, "new ")) {
+		frames = frames[1:]
+	}
 	if len(frames) == 0 {
 		return ""
 	}

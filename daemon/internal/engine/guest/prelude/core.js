@@ -8,7 +8,7 @@
   const G = globalThis, P = Promise, M = Map, S = Set, W = WeakMap, Err = Error, Gathered = AggregateError, Str = String, Num = Number, Big = BigInt;
   const { parse, stringify, rawJSON } = JSON;
   const { apply, ownKeys } = Reflect;
-  const { defineProperty, create, freeze, fromEntries, assign } = Object;
+  const { defineProperty, create, freeze, fromEntries, assign, getPrototypeOf } = Object;
   const { isArray, from: arrayFrom } = Array;
   const { isSafeInteger } = Number;
   const { isView } = ArrayBuffer;
@@ -193,6 +193,14 @@
   defineProperty(ToolError.prototype, 'toJSON', { value() { return errorFields(this); }, writable: true, configurable: true });
   hide('ToolError', ToolError);
 
+  // The classes of an error below Error: its stack may begin in their constructors.
+  const makers = e => {
+    let names = '';
+    try {
+      for (let p = getPrototypeOf(e), n = 0; p !== null && p !== Err.prototype && n < 5; p = getPrototypeOf(p), n++) names += Str(p.constructor.name) + ' ';
+    } catch {}
+    return names;
+  };
   const failure = e => {
     const out = create(null);
     try {
@@ -200,8 +208,9 @@
       if (e instanceof Err) {
         out.name = Str(e.name);
         out.message = Str(e.message);
-        if (e instanceof Gathered && isArray(e.errors)) out.message = (out.message || 'every promise was rejected') + ': ' + gathered(e);
+        if (e instanceof Gathered && isArray(e.errors)) out.message = (out.message || 'All promises were rejected') + ': ' + gathered(e);
         out.stack = Str(e.stack);
+        out.made = makers(e);
         if (e.cause !== undefined) out.cause = show(e.cause);
       } else {
         out.thrown = show(e);

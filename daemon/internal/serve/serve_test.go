@@ -19,6 +19,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/kind"
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/script"
 	"tenon/proto"
@@ -30,6 +31,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case HelperCommand:
 			os.Exit(script.HelperMain(os.Stdin, os.Stdout))
+		case config.ServeKind:
+			os.Exit(kind.Main(kind.Options{Compile: HelperCommand, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		case "fake-server":
 			os.Exit(fakeserver.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}

@@ -1,6 +1,6 @@
 /**
- * The upstream server that the conformance suite finds behind tenon: the tools
- * that its server scenarios call by name, over stdio. It is written on the bare
+ * The upstream server that the conformance suite finds behind tenon: the tools,
+ * resources and prompts that its server scenarios use by name, over stdio. It is written on the bare
  * protocol, so that nothing of an SDK's behaviour hides tenon's.
  */
 
@@ -112,6 +112,42 @@ async function elicit(message, requestedSchema) {
   return text(`Elicitation completed: action=${action}, content=${JSON.stringify(content ?? {})}`)
 }
 
+/** Each resource: its media type, and the member of its content. */
+const resources = {
+  "test://static-text": ["text/plain", { text: "This is the content of the static text resource." }],
+  "test://static-binary": ["image/png", { blob: png }],
+  "test://watched-resource": ["text/plain", { text: "Watched" }],
+}
+
+function read(uri) {
+  const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1]
+  const [mimeType, content] = id
+    ? ["application/json", { text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }]
+    : (resources[uri] ?? [])
+  if (!content) throw Object.assign(new Error(`Resource not found: ${uri}`), { code: -32002 })
+  return { contents: [{ uri, mimeType, ...content }] }
+}
+
+const said = (...contents) => ({ messages: contents.map((content) => ({ role: "user", content })) })
+const words = (value) => ({ type: "text", text: value })
+
+/** Each prompt: the names of its arguments, and what it makes of them. */
+const prompts = {
+  test_simple_prompt: [[], () => said(words("This is a simple prompt for testing."))],
+  test_prompt_with_arguments: [
+    ["arg1", "arg2"],
+    ({ arg1, arg2 }) => said(words(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)),
+  ],
+  test_prompt_with_embedded_resource: [
+    ["resourceUri"],
+    ({ resourceUri }) => said(embedded(resourceUri), words("Please process the embedded resource above.")),
+  ],
+  test_prompt_with_image: [
+    [],
+    () => said({ type: "image", data: png, mimeType: "image/png" }, words("Please analyze the image above.")),
+  ],
+}
+
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
 const notify = (method, params) => send({ method, params })
 const waiting = new Map()
@@ -129,7 +165,7 @@ async function answer({ id, method, params }) {
     case "initialize":
       return {
         protocolVersion: params.protocolVersion,
-        capabilities: { tools: {}, logging: {} },
+        capabilities: { tools: {}, logging: {}, resources: { subscribe: true }, prompts: {}, completions: {} },
         serverInfo: { name: "conformance", version: "1" },
       }
     case "tools/list":
@@ -142,8 +178,30 @@ async function answer({ id, method, params }) {
       }
     case "tools/call":
       return await tools[params.name][1](params.arguments ?? {}, params._meta?.progressToken)
+    case "resources/list":
+      return {
+        resources: Object.entries(resources).map(([uri, [mimeType]]) => ({ uri, name: uri.slice(7), mimeType })),
+      }
+    case "resources/templates/list":
+      return { resourceTemplates: [{ uriTemplate: "test://template/{id}/data", name: "template" }] }
+    case "resources/read":
+      return read(params.uri)
+    case "prompts/list":
+      return {
+        prompts: Object.entries(prompts).map(([name, [names]]) => ({
+          name,
+          description: `For ${name}`,
+          arguments: names.map((argument) => ({ name: argument, required: true })),
+        })),
+      }
+    case "prompts/get":
+      return prompts[params.name][1](params.arguments ?? {})
+    case "completion/complete":
+      return { completion: { values: ["test1", "test2"].filter((word) => word.startsWith(params.argument.value)) } }
     case "ping":
     case "logging/setLevel":
+    case "resources/subscribe":
+    case "resources/unsubscribe":
       return {}
     default:
       throw new Error(`no method ${method} (${id})`)
@@ -162,6 +220,6 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
   try {
     send({ id: message.id, result: await answer(message) })
   } catch (error) {
-    send({ id: message.id, error: { code: -32603, message: error.message } })
+    send({ id: message.id, error: { code: error.code ?? -32603, message: error.message } })
   }
 })

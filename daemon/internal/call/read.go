@@ -142,6 +142,13 @@ type content struct {
 	Blob     *string `json:"blob"`
 }
 
+// part is one content among several.
+type part struct {
+	URI      string          `json:"uri"`
+	MimeType string          `json:"mimeType,omitempty"`
+	Value    json.RawMessage `json:"value"`
+}
+
 // contents is the value of a resource: of one content its text, parsed where it
 // says that it is JSON, or the handle of its bytes; else an object for each.
 func (c *call) contents(raw json.RawMessage) (json.RawMessage, error) {
@@ -164,7 +171,7 @@ func (c *call) contents(raw json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 		if one.Blob == nil && (one.Text == nil || len(*one.Text) <= maxText) {
-			if v, err = json.Marshal(map[string]any{"uri": one.URI, "mimeType": one.MimeType, "value": v}); err != nil {
+			if v, err = json.Marshal(part{one.URI, one.MimeType, v}); err != nil {
 				return nil, err
 			}
 		}

@@ -4,6 +4,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -198,6 +199,10 @@ func (c *conn) work(ctx context.Context, ss *mcp.ServerSession, req mcp.Request,
 
 // codes of JSON-RPC for failures: what the client can mend is its parameters'.
 func refusal(err error) error {
+	var own *jsonrpc.Error
+	if errors.As(err, &own) {
+		return own
+	}
 	e := fault.From(err)
 	code := int64(jsonrpc.CodeInternalError)
 	switch e.Kind {

@@ -229,23 +229,18 @@ func TestValuesAreStringsAsTheyAreAndJSONElse(t *testing.T) {
 }
 
 func TestInitWritesAFileThatItsOwnReaderTakes(t *testing.T) {
-	dir := t.TempDir()
-	environ := []string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "TENON_RUNTIME_DIR=" + dir + "/r", "TENON_STATE_DIR=" + dir + "/s"}
-	if err := os.MkdirAll(dir+"/opencode", 0o700); err != nil {
+	p := newPlace(t, nil)
+	if err := os.Remove(filepath.Join(p.home, "config/tenon/config.jsonc")); err != nil {
 		t.Fatal(err)
 	}
-	host := `{"mcp": {"pw": {"type": "local", "command": ["npx", "@playwright/mcp"]}, "x": {"type": "local", "command": ["true"]}}}`
-	if err := os.WriteFile(dir+"/opencode/opencode.json", []byte(host), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.write("config/opencode/opencode.json", `{"mcp": {"pw": {"type": "local", "command": ["npx", "@playwright/mcp"]}, "x": {"type": "local", "command": ["true"]}}}`)
 	run := func(args ...string) (initDocument, int) {
-		var out, stderr bytes.Buffer
-		code := Main(context.Background(), Options{Args: append([]string{"--json", "init"}, args...), Out: &out, Err: &stderr, Environ: environ, Cwd: dir})
+		got := p.run(append([]string{"--json", "init"}, args...)...)
 		var doc initDocument
-		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-			t.Fatalf("%v: %s", err, out.String())
+		if err := json.Unmarshal([]byte(got.out), &doc); err != nil {
+			t.Fatalf("%v: %+v", err, got)
 		}
-		return doc, code
+		return doc, got.code
 	}
 	if doc, code := run(); code != 0 || !doc.Created || len(doc.Servers) != 0 {
 		t.Errorf("first: %d %+v", code, doc)

@@ -78,10 +78,9 @@ func initRun(ctx context.Context, o *initOptions) error {
 	if o.disable && !slices.Contains(o.hosts, "opencode") {
 		return fault.New(fault.UsageError, "--disable-host-copies goes with --import opencode")
 	}
-	if o.disable { // asked before anything is written, not when half of it is
-		if err := o.app.mayInstall(ctx); err != nil {
-			return err
-		}
+	// Before anything is written: an agent that adds servers would approve itself.
+	if err := o.app.mayInstall(ctx); err != nil {
+		return err
 	}
 	doc := initDocument{Config: o.app.userConfig(), Servers: []string{}, Session: []string{}, Twice: []string{}, Disabled: []string{}}
 	if !exists(doc.Config) {

@@ -115,14 +115,19 @@ func TestInitAsksOnATerminal(t *testing.T) {
 	}
 }
 
-// An agent may not change its host's files.
+// An agent may not change its host's files, nor the user's own: what it adds there
+// it would have approved itself.
 func TestAnAgentMovesNothing(t *testing.T) {
 	p, file, before := imported(t)
 	p.environ = append(p.environ, "OPENCODE=1")
-	got := p.run("--json", "init", "--import", "opencode", "--disable-host-copies")
-	var doc struct{ Error *proto.Error }
-	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || doc.Error == nil || doc.Error.Kind != "PermissionDenied" || got.code != 4 || p.read(file) != before {
-		t.Errorf("%+v", got)
+	own := filepath.Join(p.home, "config/tenon/config.jsonc")
+	mine := p.read(own)
+	for _, words := range [][]string{{"--import", "opencode", "--disable-host-copies"}, {"--import", "opencode"}, {}} {
+		got := p.run(append([]string{"--json", "init"}, words...)...)
+		var doc struct{ Error *proto.Error }
+		if err := json.Unmarshal([]byte(got.out), &doc); err != nil || doc.Error == nil || doc.Error.Kind != "PermissionDenied" || got.code != 4 || p.read(file) != before || p.read(own) != mine {
+			t.Errorf("%v: %+v", words, got)
+		}
 	}
 	p.environ = p.environ[:len(p.environ)-1] // the place is cleared away by its user
 }

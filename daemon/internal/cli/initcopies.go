@@ -54,9 +54,6 @@ func (o *initOptions) switchOffCopies(ctx context.Context, doc *initDocument, vi
 			return err
 		}
 	}
-	if err := o.app.mayInstall(ctx); err != nil {
-		return err
-	}
 	if _, err := o.edit(doc.Config, func(text []byte) ([]byte, error) {
 		for _, name := range doc.Twice {
 			if s := view.Servers[name]; s.Origin.File != doc.Config {

@@ -38,6 +38,9 @@ func (b *builder) build(dir, file string) (*View, error) {
 	trusted := b.store.trust.covers(pr.top, items)
 	v := &View{Dir: dir, Workspace: pr.top, Servers: map[string]*Server{}, Untrusted: !trusted, Trusted: trusted && len(items) > 0, home: b.home, fallback: b.store.o.Environ}
 	v.places = kindPlaces{executable: b.store.o.Executable, hidden: b.store.hiddenPlaces()}
+	if runtime := b.store.o.RuntimeDir; runtime != "" {
+		v.places.dir = filepath.Join(runtime, KindDir)
+	}
 
 	var maps []map[string]any
 	if p.user != nil {

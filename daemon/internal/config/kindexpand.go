@@ -12,6 +12,7 @@ import (
 type kindPlaces struct {
 	executable string   // our own
 	hidden     []string // what no strict mode may reach
+	dir        string   // see KindSpec.Dir
 }
 
 // serve makes d the definition of our own binary, serving what s says: the spec
@@ -22,7 +23,7 @@ func (v *View) serve(s *Server, d *Definition, x *expander) error {
 		return err
 	}
 	d.Command[0] = v.places.executable
-	k.Hidden = v.places.hidden
+	k.Hidden, k.Dir = v.places.hidden, v.places.dir
 	switch {
 	case s.Origin.Project, s.Cwd != "", s.Scope == Repo, s.Scope == Directory:
 		k.Workspace = d.Cwd

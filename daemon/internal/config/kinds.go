@@ -26,6 +26,10 @@ const (
 	KindVariable = "TENON_SERVE_KIND"
 )
 
+// KindDir is the directory within RuntimeDir in which servers of a kind have
+// directories of their own; the daemon empties it before it starts any.
+const KindDir = "kinds"
+
 // maxKindSpec bounds the variable: the kernel takes no longer ones (128 KiB).
 const maxKindSpec = 120 << 10
 
@@ -44,6 +48,8 @@ type KindSpec struct {
 	Sandbox   string   `json:"sandbox,omitempty"`
 	Workspace string   `json:"workspace,omitempty"`
 	Hidden    []string `json:"hidden,omitempty"`
+	// Dir is where the server may have a directory of its own while it runs.
+	Dir string `json:"dir,omitempty"`
 	// Pins are the files that a project's entry consists of beside the
 	// configuration, absolute, each with the SHA-256 of its content that trust was
 	// given to: others are not read, nor these with another content. Nil: the
@@ -85,7 +91,7 @@ type CommandTool struct {
 	Input       json.RawMessage `json:"input"`   // JSON Schema of an object
 	Stdin       string          `json:"stdin,omitempty"`
 	Cwd         string          `json:"cwd,omitempty"`
-	Output      string          `json:"output"` // text, lines, json, jsonl
+	Output      string          `json:"output"`    // text, lines, json, jsonl
 	ExitCodes   []int           `json:"exitCodes"` // those that are no failure
 	Options     bool            `json:"options,omitempty"`
 }

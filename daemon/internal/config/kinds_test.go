@@ -116,6 +116,8 @@ func TestMistakesInKindsNameTheirKeys(t *testing.T) {
 		{`{"kind": "command", "tools": {"t": {"description": "x"}}}`, []string{"tools.t: command is missing"}},
 		{`{"kind": "command", "tools": {"t": {"command": "ls -l"}}}`, []string{"no shell reads it", `["ls","-l"]`}},
 		{`{"kind": "command", "tools": {"t": {"command": ["{x}"]}}}`, []string{"program itself"}},
+		{`{"kind": "command", "tools": {"t": {"command": ["sh", "-ec", "rm {x}"]}}}`, []string{"{x} stands in text that sh executes", `\"$1\"`}},
+		{`{"kind": "command", "tools": {"t": {"command": ["env", "/usr/bin/python3.12", "-c", "{code}"]}}}`, []string{"that python executes"}},
 		{`{"kind": "command", "tools": {"t": {"command": ["x", "{a b}"]}}}`, []string{"{a b} is no placeholder"}},
 		{`{"kind": "command", "tools": {"t": {"command": ["x", "{a"]}}}`, []string{`"{" has no "}"`}},
 		{`{"kind": "command", "tools": {"t": {"command": ["x", "{patern}"], "input": {"pattern": "string"}}}}`, []string{"{patern}", "nearest is pattern"}},

@@ -88,6 +88,9 @@ func readCommand(m member) (CommandTool, error) {
 			t.Options = field.value.text == "true"
 		}
 	}
+	if err := noCode(t, m); err != nil {
+		return t, err
+	}
 	uses, err := placeholdersOf(t, m)
 	if err != nil {
 		return t, err

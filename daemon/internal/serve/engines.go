@@ -19,7 +19,9 @@ import (
 func (d *daemon) openEngines(compiler *script.Compiler) map[string]engine.Engine {
 	env := config.EnvFrom(d.o.Environ)
 	dir := filepath.Join(d.o.Paths.Runtime, "programs")
-	_ = os.RemoveAll(dir) // of a killed predecessor, whose processes are gone by now
+	// Of a killed predecessor, whose processes are gone by now.
+	_ = os.RemoveAll(dir)
+	_ = os.RemoveAll(filepath.Join(d.o.Paths.Runtime, config.KindDir))
 	hidden := []string{d.o.Paths.Runtime, filepath.Dir(d.o.Paths.Socket), d.o.Paths.State, config.ConfigDir(env, d.o.Paths.Home)}
 	out := map[string]engine.Engine{d.engine.Name(): d.engine}
 	for _, name := range process.Names() {

@@ -78,7 +78,7 @@ func New(o Options) (*Source, error) {
 		}
 		s.listed = append(s.listed, listed)
 	}
-	if s.dir, err = os.MkdirTemp("", "tenon-command-"); err != nil {
+	if s.dir, err = stdio.PrivateDir(o.Spec.Dir); err != nil {
 		return nil, fault.New(fault.EngineUnavailable, "no directory for the commands: %w", err)
 	}
 	if err = os.Mkdir(filepath.Join(s.dir, "tmp"), 0o700); err == nil {

@@ -10,6 +10,7 @@ import (
 	eng "tenon/daemon/internal/engine"
 	"tenon/daemon/internal/engine/process"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/kind/stdio"
 	"tenon/daemon/internal/proctree"
 	"tenon/daemon/internal/script"
 )
@@ -31,7 +32,7 @@ const memory = 512 << 20
 func newWorkers(s *Source) (engine, error) {
 	w := &workers{s: s, env: map[string]string{}}
 	var err error
-	if w.dir, err = os.MkdirTemp("", "tenon-module-"); err != nil {
+	if w.dir, err = stdio.PrivateDir(s.o.Spec.Dir); err != nil {
 		return nil, fault.New(fault.EngineUnavailable, "no directory for the module's process: %w", err)
 	}
 	if w.record, err = proctree.OpenRecord(filepath.Join(w.dir, "groups")); err != nil {

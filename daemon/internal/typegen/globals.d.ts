@@ -46,6 +46,86 @@ declare function search(
 /** Explains the tool at a path such as "ns.tool". */
 declare function describe(path: string): Promise<FoundTool & { inputSchema?: any; outputSchema?: any }>;
 
+/** Saved scripts by their names, with what each takes. */
+interface SavedScripts {}
+type ScriptInput<Name> = Name extends keyof SavedScripts
+  ? SavedScripts[Name] extends any[]
+    ? SavedScripts[Name]
+    : never
+  : [input?: any];
+
+/** Runs a saved script as a part of this run, and gives its value. */
+declare function run<Name extends string>(name: Name, ...input: ScriptInput<Name>): Promise<any>;
+
+/** What was piped in. */
+declare const stdin: {
+  text(): Promise<string>;
+  /** As JSON; undefined for nothing. */
+  json(): Promise<any>;
+  /** All lines, or one by one in a for await. */
+  lines(): Promise<string[]> & AsyncIterable<string>;
+};
+
+/** Something that a server offers to be read. */
+interface Resource {
+  server: string;
+  namespace: string;
+  uri: string;
+  name: string;
+  title?: string;
+  description?: string;
+  mimeType?: string;
+  size?: number;
+}
+
+/** Makes URIs of resources (RFC 6570). */
+interface ResourceTemplate {
+  server: string;
+  namespace: string;
+  uriTemplate: string;
+  name: string;
+  title?: string;
+  description?: string;
+  mimeType?: string;
+}
+
+/** A text that a server fills in. */
+interface Prompt {
+  server: string;
+  namespace: string;
+  name: string;
+  title?: string;
+  description?: string;
+  arguments: { name: string; title?: string; description?: string; required?: boolean }[];
+}
+
+/** One server by its name or namespace; without one all are listed. */
+type ListOptions = string | { server?: string; cursor?: string; limit?: number };
+
+/** What a list has besides its entries: what is missing in it, and where the next page starts. */
+interface Listed {
+  problems: { server: string; kind?: string; message: string }[];
+  nextCursor?: string;
+}
+
+/** What servers offer to be read. */
+declare const resources: {
+  list(options?: ListOptions): Promise<Listed & { resources: Resource[] }>;
+  templates(options?: ListOptions): Promise<Listed & { resourceTemplates: ResourceTemplate[] }>;
+  /** Text as a string, JSON parsed, bytes as the handle of an artifact; several contents as a list. */
+  read(uri: string, options?: string | { server?: string; raw?: boolean }): Promise<any>;
+};
+
+/** The prompts of servers. */
+declare const prompts: {
+  list(options?: ListOptions): Promise<Listed & { prompts: Prompt[] }>;
+  get(
+    name: string,
+    args?: { [name: string]: string },
+    options?: string | { server?: string; raw?: boolean },
+  ): Promise<{ description?: string; messages: { role: "user" | "assistant"; content: any }[] }>;
+};
+
 /** Hands a value on at once; it is in the result as well. */
 declare function emit(value: unknown): void;
 

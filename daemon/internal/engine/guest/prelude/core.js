@@ -303,7 +303,7 @@
   }));
   hide('prompts', freeze({
     list: listing('prompts.list'),
-    get: (name, args, options) => material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server) }),
+    get: (name, args, options) => material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server), raw: pick(options).raw === true }),
   }));
 
   // What was piped in, which is there as a whole: it is fetched when it is asked

@@ -277,7 +277,7 @@ func (r *Run) program() *engine.Outcome {
 }
 
 // globals are the names of a program that are easily misspelt.
-var globals = []string{"tools", "call", "search", "describe", "emit", "log", "console", "args", "input", "session", "sleep", "run", "stdin", "ToolError"}
+var globals = []string{"tools", "call", "search", "describe", "resources", "prompts", "emit", "log", "console", "args", "input", "session", "sleep", "run", "stdin", "ToolError"}
 
 // hintName names the nearest server or global for a name that nothing has.
 func hintName(e *fault.Error, namespaces []engine.Namespace) {

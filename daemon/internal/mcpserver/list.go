@@ -64,9 +64,7 @@ func (x *exchange) tools(cursor string) (mcp.Result, error) {
 		if len(t.InputSchema) == 0 || !json.Valid(t.InputSchema) {
 			t.InputSchema = json.RawMessage(`{"type":"object"}`)
 		}
-		if !json.Valid(t.OutputSchema) {
-			t.OutputSchema = nil
-		}
+		t.OutputSchema = objectSchema(t.OutputSchema)
 		if !json.Valid(t.Annotations) {
 			t.Annotations = nil
 		}

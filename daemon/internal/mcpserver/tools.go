@@ -189,7 +189,7 @@ func (x *exchange) direct(name string, args json.RawMessage, feed *feed) (mcp.Re
 	_, err := x.c.s.o.Runs.Call(x.ctx, spec)
 	feed.close()
 	if answer != nil && (err == nil || fault.KindOf(err) == fault.ToolFailure) && json.Valid(answer) {
-		return &raw{json: answer}, nil
+		return &raw{json: objectResult(answer)}, nil
 	}
 	if x.c.mode.server != "" {
 		err = x.near(err, name)

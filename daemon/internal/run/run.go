@@ -24,6 +24,7 @@ import (
 	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/outbound"
 	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/script"
 	"tenon/daemon/internal/session"
 	"tenon/daemon/internal/shelf"
 	"tenon/proto"
@@ -269,6 +270,9 @@ func (r *Run) program() *engine.Outcome {
 	}
 	if failure := r.place(&p); failure != nil {
 		return &engine.Outcome{Err: failure}
+	}
+	if script.Fenced(p.Source) {
+		r.warn(proto.Warning{Kind: "CodeFence", Message: "the program stood in a Markdown code fence, which was left out: give the program alone"})
 	}
 	o := e.Run(r.ctx, p, &host{r: r, request: request})
 	r.clocks.computed(o.CPU)

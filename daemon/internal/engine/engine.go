@@ -10,6 +10,7 @@ import (
 
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/script"
+	"tenon/proto"
 )
 
 // Engine executes programs. It is safe for concurrent use.
@@ -198,6 +199,19 @@ type LogRecord struct {
 	Attrs    json.RawMessage // a JSON object or nil
 	Position *fault.Position
 	Time     time.Time
+}
+
+// Wire is the record as it travels.
+func (l LogRecord) Wire() proto.Log {
+	out := proto.Log{Level: l.Level, Message: l.Message, Attrs: l.Attrs}
+	if l.Position != nil {
+		at := proto.Position(*l.Position)
+		out.Position = &at
+	}
+	if !l.Time.IsZero() {
+		out.Time = l.Time.UTC().Format(time.RFC3339Nano)
+	}
+	return out
 }
 
 // Outcome is how a program ended.

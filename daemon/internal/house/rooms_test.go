@@ -29,7 +29,7 @@ var rooms = [][]string{
 	{"pool"},
 	{"fakeserver", "upstream", "upstream/auth"},
 	{"history"},
-	{"config", "config/jsonc", "local", "proctree", "sandbox", "outbound", "question", "fault"},
+	{"config", "config/jsonc", "local", "proctree", "sandbox", "outbound", "question", "recent", "fault"},
 	{"proto"},
 }
 

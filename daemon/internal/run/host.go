@@ -207,7 +207,7 @@ func (h *host) part() *host {
 
 // Log passes a record on at once.
 func (h *host) Log(l engine.LogRecord) {
-	record := logRecord(l)
+	record := l.Wire()
 	record.Script = h.mark
 	record.Message, record.Attrs = h.r.lifted.text(record.Message), h.r.lifted.redact(record.Attrs)
 	record.Message = clip(record.Message, int(h.r.limits.output))
@@ -215,18 +215,6 @@ func (h *host) Log(l engine.LogRecord) {
 		record.Attrs = nil
 	}
 	h.r.event("log", record, len(record.Message)+len(record.Attrs)+64)
-}
-
-func logRecord(l engine.LogRecord) proto.Log {
-	out := proto.Log{Level: l.Level, Message: l.Message, Attrs: l.Attrs}
-	if l.Position != nil {
-		at := proto.Position(*l.Position)
-		out.Position = &at
-	}
-	if !l.Time.IsZero() {
-		out.Time = l.Time.UTC().Format(time.RFC3339Nano)
-	}
-	return out
 }
 
 // quoted is s as a JSON string.

@@ -242,7 +242,7 @@ func (r *Run) join(res *proto.RunResult, o *engine.Outcome) {
 	slices.SortStableFunc(logs, func(a, b spoken) int { return cmp.Compare(a.Time.UnixNano(), b.Time.UnixNano()) })
 	res.Logs = make([]proto.Log, len(logs))
 	for i, l := range logs {
-		res.Logs[i] = logRecord(l.LogRecord)
+		res.Logs[i] = l.Wire()
 		res.Logs[i].Script = l.mark
 	}
 	emits[nil] = o.Emits

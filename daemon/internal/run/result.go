@@ -25,7 +25,7 @@ func (r *Run) build(o *engine.Outcome) (*proto.RunResult, string) {
 		res.Emits = []json.RawMessage{}
 	}
 	for i, l := range o.Logs {
-		res.Logs[i] = logRecord(l)
+		res.Logs[i] = l.Wire()
 	}
 	r.mu.Lock()
 	r.join(res, o)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/recent"
 )
 
 // Options of a Compiler. The zero value of every field but Command is usable.
@@ -34,7 +35,7 @@ type Options struct {
 // is safe for concurrent use.
 type Compiler struct {
 	o     Options
-	cache *cache
+	cache *recent.Cache[cacheKey, *Program]
 	slots chan struct{} // one entry for each helper in use
 
 	mu     sync.Mutex // guards what follows
@@ -56,7 +57,7 @@ func NewCompiler(o Options) *Compiler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Compiler{o: o, cache: newCache(o.CacheBytes), slots: make(chan struct{}, o.Helpers)}
+	return &Compiler{o: o, cache: recent.New[cacheKey](o.CacheBytes, (*Program).Size), slots: make(chan struct{}, o.Helpers)}
 }
 
 func set[T comparable](field *T, value T) {
@@ -75,7 +76,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source, target Target) (*
 		return nil, fault.New(fault.ParseError, "the program has %d bytes, more than %d", size, c.o.MaxSource)
 	}
 	key := source.key(target)
-	if p := c.cache.get(key); p != nil {
+	if p, ok := c.cache.Get(key); ok {
 		return p, nil
 	}
 	select {
@@ -95,7 +96,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source, target Target) (*
 			if resp.Error != nil {
 				return nil, fault.FromWire(resp.Error)
 			}
-			c.cache.put(key, resp.Program)
+			c.cache.Put(key, resp.Program)
 			return resp.Program, nil
 		}
 		h.Kill()

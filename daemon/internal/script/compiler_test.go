@@ -116,15 +116,3 @@ func TestNoHelperIsEngineUnavailable(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-func TestTheCacheIsBounded(t *testing.T) {
-	c := newCache(1000)
-	put := func(b byte, size int) { c.put(cacheKey{b}, &Program{Code: strings.Repeat("x", size)}) }
-	for b := range byte(10) {
-		put(b, 100)
-	}
-	put(20, 5000)
-	if c.get(cacheKey{9}) == nil || c.get(cacheKey{0}) != nil || c.get(cacheKey{20}) != nil || c.size > 1000 {
-		t.Errorf("%d bytes, %d entries", c.size, len(c.byKey))
-	}
-}

@@ -31,6 +31,9 @@ func (s Source) size() int {
 	return n
 }
 
+// cacheKey is the sum of everything that a compiled program comes from.
+type cacheKey [sha256.Size]byte
+
 // key names the compiled program: two sources of one key are the same.
 func (s Source) key(target Target) (key cacheKey) {
 	sum := sha256.New()

@@ -129,6 +129,9 @@ func (p *program) arguments(t *tool) []string {
 	return []string{"--pretty", "false", "--project", tsSettings}
 }
 
+// cacheKey is the sum of program, declarations and checker.
+type cacheKey [sha256.Size]byte
+
 // key names the check: the same files and checker give the same report.
 func (p *program) key(t *tool) cacheKey {
 	h := sha256.New()

@@ -11,6 +11,7 @@ import (
 
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/proctree"
+	"tenon/daemon/internal/recent"
 )
 
 // What a run can ask for (script.typecheck, --typecheck).
@@ -84,7 +85,7 @@ type Diagnostic struct {
 type Checker struct {
 	o     Options
 	slots chan struct{}
-	cache *cache
+	cache *recent.Cache[cacheKey, *Report]
 }
 
 // New makes a Checker; nothing is looked for or started yet.
@@ -104,7 +105,7 @@ func New(o Options) *Checker {
 	if err := os.RemoveAll(o.Dir); err != nil {
 		o.Log.Warn("leftovers of former type checks stay", "dir", o.Dir, "err", err)
 	}
-	return &Checker{o: o, slots: make(chan struct{}, o.Checks), cache: newCache(o.Keep)}
+	return &Checker{o: o, slots: make(chan struct{}, o.Checks), cache: recent.New[cacheKey, *Report](o.Keep, nil)}
 }
 
 // Check checks one program. The error is a *fault.Error: TypeCheckError when
@@ -120,7 +121,7 @@ func (c *Checker) Check(ctx context.Context, r Request) (*Report, error) {
 	}
 	p := programOf(r)
 	key := p.key(tool)
-	if have := c.cache.get(key); have != nil {
+	if have, ok := c.cache.Get(key); ok {
 		return have, nil
 	}
 	select {
@@ -133,6 +134,6 @@ func (c *Checker) Check(ctx context.Context, r Request) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cache.put(key, report)
+	c.cache.Put(key, report)
 	return report, nil
 }

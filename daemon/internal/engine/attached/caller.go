@@ -152,5 +152,5 @@ func (f far) Emit(value []byte) {
 }
 
 func (f far) Log(r engine.LogRecord) {
-	_ = f.l.tell(proto.MethodProgramLog, wireLog(r)) // the outcome has it as well
+	_ = f.l.tell(proto.MethodProgramLog, r.Wire()) // the outcome has it as well
 }

@@ -65,7 +65,7 @@ func wireOutcome(o *engine.Outcome) proto.ProgramOutcome {
 		},
 	}
 	for _, l := range o.Logs {
-		out.Logs = append(out.Logs, wireLog(l))
+		out.Logs = append(out.Logs, l.Wire())
 	}
 	for _, w := range o.Warnings {
 		out.Warnings = append(out.Warnings, proto.Warning(w))
@@ -99,18 +99,6 @@ func outcomeOf(o proto.ProgramOutcome) *engine.Outcome {
 			at := fault.Position(*p)
 			out.Err.Position = &at
 		}
-	}
-	return out
-}
-
-func wireLog(l engine.LogRecord) proto.Log {
-	out := proto.Log{Level: l.Level, Message: l.Message, Attrs: l.Attrs}
-	if l.Position != nil {
-		at := proto.Position(*l.Position)
-		out.Position = &at
-	}
-	if !l.Time.IsZero() {
-		out.Time = l.Time.UTC().Format(time.RFC3339Nano)
 	}
 	return out
 }

@@ -31,7 +31,7 @@ var goTypes = func() map[string]reflect.Type {
 		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, Script{}, ScriptParam{}, ScriptSave{}, SessionStatus{}, Status{}, Bridge{},
 		Engine{}, Sandbox{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
 		TrustResult{}, Preset{}, Presets{}, PresetSwitch{}, PresetUse{}, PresetUsed{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
-		RunResult{}, ScriptRun{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{},
+		RunResult{}, ScriptRun{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{}, Image{},
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},
 		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},

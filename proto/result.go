@@ -101,14 +101,22 @@ type Timing struct {
 
 // CallResult is the answer to one call outside a program.
 type CallResult struct {
-	Value     json.RawMessage `json:"value"`         // unwrapped, interface §3
-	Raw       json.RawMessage `json:"raw,omitempty"` // the CallToolResult as the server sent it
-	Text      string          `json:"text"`          // what a model sees
+	Value     json.RawMessage `json:"value"`            // unwrapped, interface §3
+	Raw       json.RawMessage `json:"raw,omitempty"`    // the CallToolResult as the server sent it
+	Text      string          `json:"text"`             // what a model sees
+	Images    []Image         `json:"images,omitempty"` // pictures among the artifacts, for a host that shows them to its model
 	Artifacts []Artifact      `json:"artifacts"`
 	Warnings  []Warning       `json:"warnings"`
 	Truncated bool            `json:"truncated"`
 	Timing    Timing          `json:"timing"`
 	Session   string          `json:"session"`
+}
+
+// Image is a picture with its bytes.
+type Image struct {
+	Artifact string `json:"artifact"`
+	MimeType string `json:"mimeType"` // image/png, image/jpeg, image/gif
+	Data     string `json:"data"`     // as base64
 }
 
 // Problem is an RFC 9457 problem document (application/problem+json).

@@ -147,11 +147,22 @@ export interface CallResult {
   raw?: unknown
   /** what a model sees */
   text: string
+  /** pictures among the artifacts, for a host that shows them to its model */
+  images?: Image[]
   artifacts: Artifact[]
   warnings: Warning[]
   truncated: boolean
   timing: Timing
   session: string
+}
+
+/** Image is a picture with its bytes. */
+export interface Image {
+  artifact: string
+  /** image/png, image/jpeg, image/gif */
+  mimeType: string
+  /** as base64 */
+  data: string
 }
 
 /** Problem is an RFC 9457 problem document (application/problem+json). */

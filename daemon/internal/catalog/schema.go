@@ -63,7 +63,7 @@ func check(l *lazySchema, raw, value []byte, which string) ([]Violation, string)
 	}
 	bad, err := l.schema.check(value)
 	if err != nil {
-		return nil, unusable(err)
+		return nil, fmt.Sprintf("the %s was not checked: %v", which, err)
 	}
 	return bad, ""
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,6 +20,7 @@ import (
 // happened besides for whoever reads the transcript.
 type outcome struct {
 	text   string
+	images []proto.Image
 	failed *proto.Error
 	meta   map[string]any
 }
@@ -37,6 +39,12 @@ func (o outcome) result() *mcp.CallToolResult {
 		meta[metaKey+"error"] = map[string]string{"kind": o.failed.Kind, "message": o.failed.Message, "hint": o.failed.Hint}
 	}
 	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: o.text}}, IsError: o.failed != nil}
+	for _, image := range o.images {
+		data, err := base64.StdEncoding.DecodeString(image.Data)
+		if err == nil { // of our own making
+			res.Content = append(res.Content, &mcp.ImageContent{Data: data, MIMEType: image.MimeType})
+		}
+	}
 	if len(meta) > 0 {
 		res.Meta = meta
 	}
@@ -102,7 +110,7 @@ func (x *exchange) callOne(given map[string]json.RawMessage) outcome {
 	if err != nil {
 		return failure(err)
 	}
-	return outcome{text: res.Text}
+	return outcome{text: res.Text, images: res.Images}
 }
 
 func (x *exchange) search(given map[string]json.RawMessage) outcome {

@@ -116,6 +116,7 @@ func (r *Run) answer(spec CallSpec, res *call.Result) *proto.CallResult {
 		if len(out.Raw) > maxLoneValue {
 			out.Raw, out.Truncated = nil, true
 		}
+		out.Images = r.images(res.Artifacts)
 	}
 	r.finish(kept, "ok")
 	out.Timing = r.result.Timing

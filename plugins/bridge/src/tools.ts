@@ -4,7 +4,17 @@
  * stopped is each plugin's own.
  */
 
-import type { CallResult, Catalog, Origin, RuleList, RunDone, SearchItem, SearchResult, Types } from "@tenon/proto"
+import type {
+  CallResult,
+  Catalog,
+  Image,
+  Origin,
+  RuleList,
+  RunDone,
+  SearchItem,
+  SearchResult,
+  Types,
+} from "@tenon/proto"
 import { argumentsOf, type Arguments } from "./arguments.ts"
 import type { Bridge } from "./bridge.ts"
 import { explain, isFailure, type Failure } from "./failure.ts"
@@ -24,6 +34,8 @@ export interface ToolOutput {
   title: string
   output: string
   metadata: Record<string, unknown>
+  /** Pictures for the model to look at. */
+  images?: readonly Image[]
 }
 
 /** The ids of the tools. */
@@ -185,8 +197,12 @@ function callOutput(args: CallArguments, result: CallResult): ToolOutput {
     title: `${args.server} ${args.tool}`,
     output: result.text,
     metadata: { timing: result.timing, warnings: result.warnings },
+    ...(result.images?.length ? { images: result.images } : {}),
   }
 }
+
+/** A picture as the address that hosts take it by. */
+export const dataURL = (image: Image) => `data:${image.mimeType};base64,${image.data}`
 
 function searchOutput(args: SearchArguments, found: SearchResult): ToolOutput {
   const lines = found.items.map(foundLine)

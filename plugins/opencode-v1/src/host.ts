@@ -79,6 +79,8 @@ export interface ToolResult {
   title?: string
   output: string
   metadata?: Record<string, unknown>
+  /** Files that the model is shown after the output; the host gives them ids. */
+  attachments?: { type: "file"; mime: string; url: string }[]
 }
 
 /** A tool. The host validates nothing: `args` only describes. */

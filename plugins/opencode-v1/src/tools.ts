@@ -6,6 +6,7 @@
  */
 
 import {
+  dataURL,
   isDenial,
   isFailure,
   readArguments,
@@ -44,7 +45,7 @@ function tool(room: ToolRoom, id: ToolID): Tool {
       try {
         await room.permissions.own(call, id, summary(read))
         const { rules } = await unlessAborted(ctx.abort, ready(room, ctx))
-        return await work(room.bridge(), read, {
+        const { images, ...told } = await work(room.bridge(), read, {
           origin: {
             session: ctx.sessionID,
             message: ctx.messageID,
@@ -55,6 +56,11 @@ function tool(room: ToolRoom, id: ToolID): Tool {
           ...(rules ? { rules } : {}),
           signal: ctx.abort,
         })
+        if (!images) return told
+        return {
+          ...told,
+          attachments: images.map((image) => ({ type: "file", mime: image.mimeType, url: dataURL(image) })),
+        }
       } catch (error) {
         return failed(id, call, error)
       } finally {

@@ -118,6 +118,15 @@ test("rules that could be read once and no longer can are sent as not current", 
   assert.equal(daemon.sent("session/attach").at(-1)?.rules?.confirmed, false)
 })
 
+test("a picture that a call gives is attached, so that the model sees it", async () => {
+  const images = [{ artifact: "art_1", mimeType: "image/png", data: "iVBORw==" }]
+  const { hooks, host } = await bench({ "call/start": () => ({ ...called("see"), images }) })
+  const shown = await hooks.tool.tenon_call!.execute({ server: "srv", tool: "shot" }, host.context("c1"))
+  assert.equal(shown.output, "see")
+  assert.deepEqual(shown.attachments, [{ type: "file", mime: "image/png", url: "data:image/png;base64,iVBORw==" }])
+  assert.ok(!JSON.stringify([shown.output, shown.metadata]).includes("iVBORw"))
+})
+
 test("arguments are checked, with the nearest name", async () => {
   const { hooks, host } = await bench()
   const { tenon_exec: exec, tenon_call: call, tenon_search: search, tenon_status: status } = hooks.tool

@@ -6,6 +6,7 @@
  */
 
 import {
+  dataURL,
   explain,
   Failure,
   isDenial,
@@ -60,13 +61,17 @@ function tool(room: ToolRoom, id: ToolID): Tool {
         const { rules, directory } = await unlessAborted(call.signal, ready(room, ctx))
         const list = rules ? { rules } : {}
         await permitted(room, id, call, summary(read), rules)
-        const { title, output, metadata } = await work(room.bridge(), read, {
+        const { title, output, metadata, images } = await work(room.bridge(), read, {
           origin: { session: ctx.sessionID, message: ctx.messageID, call: ctx.id, agent: ctx.agent },
           directory,
           ...list,
           signal: call.signal,
         })
-        return { content: output, metadata: { title, ...metadata } }
+        const shown = images?.map((image) => ({ type: "file", uri: dataURL(image), mime: image.mimeType }))
+        return {
+          content: shown ? [{ type: "text", text: output }, ...shown] : output,
+          metadata: { title, ...metadata },
+        }
       } catch (error) {
         return failed(room, id, call, error)
       } finally {

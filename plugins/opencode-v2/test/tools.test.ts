@@ -48,6 +48,20 @@ eachRelease("each tool makes its request", async (release) => {
   assert.equal(daemon.sent("catalog/get").at(-1)?.budget, 500)
 })
 
+eachRelease("a picture that a call gives is a file that the model sees", async (release) => {
+  const { host, session } = await bench(release, {
+    "call/start": () => ({
+      ...called("see"),
+      images: [{ artifact: "art_1", mimeType: "image/png", data: "iVBORw==" }],
+    }),
+  })
+  const { content } = await host.call(session, "tenon_call", { server: "srv", tool: "shot" })
+  assert.deepEqual(content, [
+    { type: "text", text: "see" },
+    { type: "file", uri: "data:image/png;base64,iVBORw==", mime: "image/png" },
+  ])
+})
+
 eachRelease("wrong arguments, a failed call and a missing daemon are content, not defects", async (release) => {
   const { host, daemon, session } = await bench(
     release,

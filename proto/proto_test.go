@@ -48,7 +48,7 @@ var goTypes = func() map[string]reflect.Type {
 var notMessages = []string{"FieldError"}
 
 // files are the files of types; each has schema/, fixtures/, Go and TypeScript.
-var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "material"}
+var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "material", "script"}
 
 func TestEveryTypeHasATwin(t *testing.T) {
 	declared := map[string]string{} // type -> file

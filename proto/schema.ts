@@ -6,6 +6,7 @@
 import bridge from "./schema/bridge.json" with { type: "json" }
 import material from "./schema/material.json" with { type: "json" }
 import preset from "./schema/preset.json" with { type: "json" }
+import script from "./schema/script.json" with { type: "json" }
 import program from "./schema/program.json" with { type: "json" }
 import rest from "./schema/rest.json" with { type: "json" }
 import result from "./schema/result.json" with { type: "json" }
@@ -28,7 +29,9 @@ export interface Node {
 /** Every message type by its name. */
 export const types: Record<string, Node> = Object.assign(
   {},
-  ...[version, bridge, rest, result, rpc, program, preset, material].map((file) => file.$defs as Record<string, Node>),
+  ...[version, bridge, rest, result, rpc, program, preset, material, script].map(
+    (file) => file.$defs as Record<string, Node>,
+  ),
 )
 
 /** A mistake in a message: where, and what. */

@@ -141,6 +141,7 @@ type Services struct {
 	Runs      Runs
 	Approvals Approvals
 	Presets   Presets
+	Scripts   Scripts
 	Events    *Hub
 	Bridge    http.Handler // GET /v1/bridge; nil: there is none
 	MCP       MCP          // /mcp and /mcp/{server}; nil: there is none

@@ -151,6 +151,18 @@ func (d doubleRuns) Cancel(_ context.Context, _ *peer.Caller, id, _ string) erro
 	return d.did("cancel " + id)
 }
 
+type doubleScripts struct{ *double }
+
+func (d doubleScripts) List(context.Context, *peer.Caller) ([]proto.Script, error) {
+	return nil, d.did("scripts")
+}
+func (d doubleScripts) Get(_ context.Context, _ *peer.Caller, name string) (*proto.Script, error) {
+	return &proto.Script{Name: name}, d.did("script " + name)
+}
+func (d doubleScripts) Save(_ context.Context, _ *peer.Caller, r proto.ScriptSave) (*proto.Script, error) {
+	return &proto.Script{Name: r.Name}, d.did("save " + r.Name)
+}
+
 type doubleApprovals struct{ *double }
 
 func (d doubleApprovals) List(context.Context, *peer.Caller) ([]proto.Approval, error) {
@@ -238,7 +250,7 @@ func newServer(d *double) *Server {
 	}
 	return New(Options{Services: Services{
 		Callers: d, Life: doubleLife{d}, Servers: doubleServers{d}, Sessions: doubleSessions{d},
-		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d}, Presets: doublePresets{d},
+		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d}, Presets: doublePresets{d}, Scripts: doubleScripts{d},
 	}})
 }
 

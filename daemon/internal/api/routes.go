@@ -45,6 +45,10 @@ var table = []Route{
 	{Method: "GET", Path: "/v1/resources/templates", serve: (*Server).serveTemplates},
 	{Method: "GET", Path: "/v1/prompts", serve: (*Server).servePrompts},
 
+	{Method: "GET", Path: "/v1/scripts", serve: (*Server).serveScripts},
+	{Method: "GET", Path: "/v1/scripts/{name...}", serve: (*Server).serveScript},
+	{Method: "POST", Path: "/v1/scripts", serve: (*Server).serveScriptSave, body: MaxWorkBody},
+
 	{Method: "GET", Path: "/v1/sessions", serve: (*Server).serveSessions},
 	{Method: "POST", Path: "/v1/sessions", serve: (*Server).serveSessionCreate, work: true},
 	{Method: "DELETE", Path: "/v1/sessions/{id}", serve: (*Server).serveSessionEnd},

@@ -22,19 +22,23 @@ func (p *Path) Catalog(ctx context.Context, req Request, q proto.CatalogQuery) (
 }
 
 // Types are TypeScript declarations of the tools at the paths (namespaces, or
-// ns.tool); no paths mean all. UnknownTool, with the nearest names, for a path
+// ns.tool) and of saved scripts (scripts, scripts.name); no paths mean all. UnknownTool, with the nearest names, for a path
 // that leads nowhere. Only servers that a path names are started for it, for
 // 20 s at most. Request needs View, Session and Caller.
 func (p *Path) Types(ctx context.Context, req Request, q proto.TypesQuery) (*proto.Types, error) {
+	scripts, paths := p.wantedScripts(ctx, req, q.Paths)
+	if len(q.Paths) > 0 && len(paths) == 0 {
+		return &proto.Types{Text: strings.TrimPrefix(declareScripts(scripts), "\n")}, nil
+	}
 	entries := p.entries(ctx, req, func(e catalog.Entry) bool {
-		return len(q.Paths) == 0 || asked(q.Paths, e)
+		return len(paths) == 0 || asked(paths, e)
 	})
-	chosen, err := choose(entries, q.Paths)
+	chosen, err := choose(entries, paths)
 	if err != nil {
 		return nil, err
 	}
 	text, warnings := typegen.Declare(catalog.Spaces(chosen), typegen.Options{})
-	return &proto.Types{Text: text, Warnings: warnings}, nil
+	return &proto.Types{Text: text + declareScripts(scripts), Warnings: warnings}, nil
 }
 
 // Declarations are the types of everything that tenon gives a program, for a
@@ -42,7 +46,7 @@ func (p *Path) Types(ctx context.Context, req Request, q proto.TypesQuery) (*pro
 // Nothing is started for it.
 func (p *Path) Declarations(ctx context.Context, req Request) string {
 	text, _ := typegen.Declare(catalog.Spaces(p.Entries(ctx, req, false)), typegen.Options{Checker: true})
-	return typegen.Globals() + text
+	return typegen.Globals() + savedScripts(p.scripts(ctx, req)) + text
 }
 
 // asked is whether a path leads into a server.

@@ -20,6 +20,10 @@ type Script struct {
 	Signature   string   // how a program calls it: run("name", { … })
 	Description string   // of it, and what it is found by
 	Params      []string // names of its parameters
+	// Declaration is an overload of run for it, in TypeScript, and Member a member
+	// of the interface SavedScripts, by which a type checker holds its input.
+	Declaration string
+	Member      string
 }
 
 // Path is how a program calls a script.

@@ -120,7 +120,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add("work", a.execCommand(), a.callCommand(), a.searchCommand(), a.catalogCommand(), a.typesCommand(), a.resourcesCommand(), a.promptsCommand(), a.mcpCommand(), a.demoCommand())
+	add("work", a.execCommand(), a.runCommand(), a.scriptsCommand(), a.callCommand(), a.searchCommand(), a.catalogCommand(), a.typesCommand(), a.resourcesCommand(), a.promptsCommand(), a.mcpCommand(), a.demoCommand())
 	add("see", a.lsCommand(), a.sessionsCommand(), a.leasesCommand(), a.releaseCommand(), a.restartCommand(), a.runsCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand())
 	add("setup", a.initCommand(), a.trustCommand(), a.presetCommand(), a.opencodeCommand(), a.daemonCommand())

@@ -180,13 +180,20 @@ func TestStandardInputIsReadOnlyByProgramsThatMentionIt(t *testing.T) {
 		return r // nobody writes: reading it would hang
 	}
 	o := &execOptions{app: &app{Options: Options{In: pipe()}}, codeGiven: true}
-	if got, err := o.inputValue(context.Background(), "await fake.echo({text: 'no mention of it'})"); got != nil || err != nil {
-		t.Errorf("got %s, %v", got, err)
+	take := func(code string) (*string, error) {
+		var req proto.ExecRequest
+		err := o.takeInput(context.Background(), code, &req)
+		return req.Stdin, err
 	}
-	for text, want := range map[string]string{`{"a":1}`: `{"a":1}`, "plain": `"plain"`, "": ""} {
-		o.app.In = strings.NewReader(text)
-		if got, err := o.inputValue(context.Background(), "input.a"); string(got) != want || err != nil {
-			t.Errorf("%q became %s, %v", text, got, err)
+	if got, err := take("await fake.echo({text: 'no mention of it'})"); got != nil || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, text := range []string{`{"a":1}`, "plain", ""} {
+		for _, code := range []string{"input.a", "await stdin.text()", "export default x => x"} {
+			o.app.In = strings.NewReader(text)
+			if got, err := take(code); err != nil || got == nil || *got != text {
+				t.Errorf("%q became %v, %v", text, got, err)
+			}
 		}
 	}
 }

@@ -143,12 +143,23 @@ func (a *app) completeWith(root *cobra.Command) {
 		}
 		return names, err
 	}
+	scripts := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+		list, err := c.Scripts(ctx)
+		var names []string
+		for _, s := range list {
+			if s.Shadowed == "" {
+				names = append(names, s.Name+"\t"+short(s.Description, 60))
+			}
+		}
+		return names, err
+	}
 	lists := map[string][]lister{
+		"tenon run": {scripts}, "tenon scripts show": {scripts},
 		"tenon preset use": {presets}, "tenon preset show": {presets},
 		"tenon ls": {servers}, "tenon types": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
 		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs cancel": {runs(true)},
 		"tenon approve": {asks}, "tenon deny": {asks}, "tenon release": {leases}, "tenon sessions end": {sessions},
-		"tenon exec": nil, "tenon trust": nil, // files and directories
+		"tenon exec": nil, "tenon trust": nil, "tenon scripts save": nil, // files and directories
 	}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -176,6 +187,9 @@ func (a *app) completeFlags(root *cobra.Command, servers, sessions lister) {
 			names = append(names, s.Namespace)
 		}
 		return names, err
+	}
+	for _, name := range []string{"engine", "sandbox", "typecheck", "where"} {
+		fixed["run "+name] = fixed["exec "+name]
 	}
 	known := map[string]lister{"mcp server": servers, "search namespace": namespaces}
 	for _, c := range root.Commands() {

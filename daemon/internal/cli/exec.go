@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/config"
@@ -56,10 +57,8 @@ func (a *app) execCommand() *cobra.Command {
 		Example: "  tenon exec -e 'await fake.echo({text: \"hi\"})'\n  tenon exec report.ts -- --since monday\n  echo '[1,2]' | tenon exec -e 'input.length'",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			o.codeGiven = cmd.Flags().Changed("eval")
-			o.inputGiven = cmd.Flags().Changed("input")
-			o.timeoutSet = cmd.Flags().Changed("timeout")
-			if cmd.Flags().Changed("max-calls") && o.maxCalls == 0 {
-				return fault.New(fault.UsageError, "--max-calls must be more than 0").WithHint("script.maxToolCalls in the config may be 0: none are allowed")
+			if err := o.given(cmd); err != nil {
+				return err
 			}
 			if err := o.words(cmd, words); err != nil {
 				return err
@@ -67,8 +66,13 @@ func (a *app) execCommand() *cobra.Command {
 			return execRun(cmd.Context(), o)
 		},
 	}
-	f := c.Flags()
-	f.StringVarP(&o.code, "eval", "e", "", "`code` to run")
+	c.Flags().StringVarP(&o.code, "eval", "e", "", "`code` to run")
+	o.register(c.Flags())
+	return c
+}
+
+// register makes the flags that exec and run have in common.
+func (o *execOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.engine, "engine", "", "embedded, deno, bun or node; default: script.engine")
 	f.StringVar(&o.sandbox, "sandbox", "", "read-only, workspace-write or full: what an engine that is a process may do; default: permissions.sandbox, which is also the most")
 	f.StringVar(&o.cwd, "cwd", "", "`directory` the program acts in; default: this one")
@@ -81,7 +85,16 @@ func (a *app) execCommand() *cobra.Command {
 	f.StringVar(&o.typecheck, "typecheck", "", "off, warn or strict: hold the program against the types of its tools first; default: script.typecheck")
 	f.StringVar(&o.where, "where", "auto", "local: deno, bun and node beside this command; remote: in the daemon; auto: local where it can be")
 	f.BoolVar(&o.stream, "stream", false, "print every frame of the run as a line of JSON")
-	return c
+}
+
+// given reads which of them were given.
+func (o *execOptions) given(cmd *cobra.Command) error {
+	o.inputGiven = cmd.Flags().Changed("input")
+	o.timeoutSet = cmd.Flags().Changed("timeout")
+	if cmd.Flags().Changed("max-calls") && o.maxCalls == 0 {
+		return fault.New(fault.UsageError, "--max-calls must be more than 0").WithHint("script.maxToolCalls in the config may be 0: none are allowed")
+	}
+	return nil
 }
 
 // words splits the arguments at --: before it at most the file.
@@ -112,7 +125,12 @@ func execRun(ctx context.Context, o *execOptions) error {
 	if err != nil {
 		return err
 	}
-	v := &execView{app: o.app, client: c, stream: o.stream, inputTaken: o.inputTaken, readsInput: ownInput().MatchString(req.Code)}
+	return o.follow(ctx, c, req, req.Code)
+}
+
+// follow runs a program, whose text is code, and shows it to its end.
+func (o *execOptions) follow(ctx context.Context, c *client.Client, req proto.ExecRequest, code string) error {
+	v := &execView{app: o.app, client: c, stream: o.stream, inputTaken: o.inputTaken, readsInput: ownInput().MatchString(code)}
 	result, err := v.follow(ctx, req)
 	o.live = v.live
 	if err != nil {
@@ -123,6 +141,18 @@ func execRun(ctx context.Context, o *execOptions) error {
 
 // request reads code, input and limits.
 func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
+	req, err := o.settings()
+	if err != nil {
+		return req, err
+	}
+	if req.Code, req.Name, err = o.source(ctx); err != nil {
+		return req, err
+	}
+	return req, o.takeInput(ctx, req.Code, &req)
+}
+
+// settings reads everything but the program and its input.
+func (o *execOptions) settings() (proto.ExecRequest, error) {
 	req := proto.ExecRequest{
 		Args: o.args, Engine: o.engine, Sandbox: o.sandbox, Cwd: o.app.abs(o.cwd),
 		CallTimeoutMS: o.callTimeout.Milliseconds(), MaxToolCalls: o.maxCalls, Typecheck: o.typecheck, Where: o.where,
@@ -153,11 +183,7 @@ func (o *execOptions) request(ctx context.Context) (proto.ExecRequest, error) {
 	if m := req.MemoryBytes; m != 0 && (m < engine.MinMemory || m > engine.MaxMemory) {
 		return req, fault.New(fault.UsageError, "--memory must be from 4MiB to 1984MiB, not %s", o.memory)
 	}
-	if req.Code, req.Name, err = o.source(ctx); err != nil {
-		return req, err
-	}
-	req.Input, err = o.inputValue(ctx, req.Code)
-	return req, err
+	return req, nil
 }
 
 func size(name, text string) (int64, error) {
@@ -228,7 +254,7 @@ func (o *execOptions) failure(r *proto.RunResult) {
 	a, e := o.app, r.Error
 	where := ""
 	if e.Position != nil {
-		where = fmt.Sprintf("%s:%d:%d: ", first(o.file, "script"), e.Position.Line, e.Position.Column)
+		where = fmt.Sprintf("%s:%d:%d: ", first(e.Position.File, o.file, "script"), e.Position.Line, e.Position.Column)
 	}
 	a.note("error: %s%s (%s)", where, e.Message, e.Kind)
 	a.feedback(e.Feedback, e.Message)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"tenon/daemon/internal/fault"
+	"tenon/proto"
 )
 
 // maxSource bounds a program; the daemon's own limit of a request is near it.
@@ -47,39 +48,35 @@ var mentionsInput = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\binput\b|\bstdin\b|\bexport\s+default\b`)
 })
 
-// inputValue reads the program's input: --input, or what is piped in when the
-// program mentions it. A program that does not never waits for a pipe that
+// takeInput reads the program's input into its request: --input, or what is piped
+// in when the program, whose text is code, mentions it. A program that does not never waits for a pipe that
 // nobody closes, which is what an agent's shell tool often leaves open.
-func (o *execOptions) inputValue(ctx context.Context, code string) (json.RawMessage, error) {
+func (o *execOptions) takeInput(ctx context.Context, code string, req *proto.ExecRequest) error {
 	switch {
 	case o.inputGiven && o.input != "-":
 		if !json.Valid([]byte(o.input)) {
-			return nil, fault.New(fault.UsageError, "--input is not JSON: %s", short(o.input, 60)).
+			return fault.New(fault.UsageError, "--input is not JSON: %s", short(o.input, 60)).
 				WithHint("a text needs quotes: --input '\"text\"'")
 		}
-		return json.RawMessage(o.input), nil
+		req.Input = json.RawMessage(o.input)
+		return nil
 	case o.file == "-": // standard input was the program
 		o.inputTaken = true
 		if o.inputGiven {
-			return nil, fault.New(fault.UsageError, "standard input cannot be both program and input")
+			return fault.New(fault.UsageError, "standard input cannot be both program and input")
 		}
-		return nil, nil
+		return nil
 	case !o.inputGiven && (!piped(o.app.In) || !mentionsInput().MatchString(code) || ownInput().MatchString(code)):
-		return nil, nil
+		return nil
 	}
 	o.inputTaken = true
 	raw, err := o.app.readInput(ctx, "the input")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	switch {
-	case len(raw) == 0:
-		return nil, nil
-	case json.Valid(raw):
-		return raw, nil
-	default:
-		return quote(string(raw)), nil
-	}
+	text := string(raw) // the daemon makes the input of it: JSON where it is JSON
+	req.Stdin = &text
+	return nil
 }
 
 // piped reports whether r is a pipe, a socket or a file: neither a terminal

@@ -18,7 +18,10 @@ const (
 	Release Action = "release-lease"  // end a lease
 	EndRun  Action = "cancel-run"     // cancel a run
 	ReadRun Action = "read-run"       // see a run's program and what it gave
-	EndSess Action = "end-session"    // end a session
+	// SaveScript is to add, replace and keep saved scripts anywhere; what a session
+	// may do of it hangs on its configuration.
+	SaveScript Action = "save-script"
+	EndSess    Action = "end-session" // end a session
 )
 
 // actions says of each action how it is called in messages, and whether a
@@ -27,18 +30,19 @@ var actions = map[Action]struct {
 	text string
 	own  bool
 }{
-	Approve: {"answer permission questions", false},
-	Trust:   {"trust a configuration", false},
-	Auth:    {"log in to servers", false},
-	Install: {"install into hosts", false},
-	Presets: {"change presets", false},
-	Stop:    {"stop or restart the daemon", false},
-	Restart: {"restart servers", false},
-	Hello:   {"open a bridge", false},
-	Release: {"release leases", true},
-	EndRun:  {"cancel runs", true},
-	ReadRun: {"read runs", true},
-	EndSess: {"end sessions", true},
+	Approve:    {"answer permission questions", false},
+	Trust:      {"trust a configuration", false},
+	Auth:       {"log in to servers", false},
+	Install:    {"install into hosts", false},
+	Presets:    {"change presets", false},
+	Stop:       {"stop or restart the daemon", false},
+	Restart:    {"restart servers", false},
+	Hello:      {"open a bridge", false},
+	Release:    {"release leases", true},
+	EndRun:     {"cancel runs", true},
+	ReadRun:    {"read runs", true},
+	SaveScript: {"save scripts", false},
+	EndSess:    {"end sessions", true},
 }
 
 // May reports nil, or PermissionDenied with what to do instead. Only a user

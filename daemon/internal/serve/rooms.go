@@ -29,6 +29,7 @@ import (
 	"tenon/daemon/internal/proctree"
 	"tenon/daemon/internal/run"
 	"tenon/daemon/internal/session"
+	"tenon/daemon/internal/shelf"
 )
 
 // daemon is every room of one daemon.
@@ -50,6 +51,7 @@ type daemon struct {
 	history  *history.Store
 	network  *outbound.Network
 	calls    *call.Path
+	shelf    *shelf.Shelf
 	engine   *embedded.Engine
 	runs     *run.Manager
 	bridge   *bridge.Server
@@ -110,12 +112,13 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	})
 	d.catalog.SetLearning(d.settings.Learn)
 	d.memory = policy.NewMemory(o.Paths.State, log)
-	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Log: log})
+	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Redactor: o.secrets, Log: log})
 	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged})
 	d.network = outbound.New(outbound.Options{})
+	d.openShelf()
 	d.calls = call.New(call.Options{
 		Leases: call.FromLeases(d.leases), Catalog: d.catalog, Memory: d.memory, Consent: d.consent, History: d.history,
-		Network: d.network, Current: d.views.current, Ensure: d.sessions.Ensure,
+		Scripts: d.shelved, Network: d.network, Current: d.views.current, Ensure: d.sessions.Ensure,
 		SessionDirs: filepath.Join(o.Paths.Runtime, "sessions"), Log: log,
 	})
 	if d.engine, err = embedded.New(embedded.Options{
@@ -136,7 +139,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.api = api.New(api.Options{
 		Services: api.Services{
 			Callers: d.peers, Life: life{d}, Servers: servers{d}, Sessions: sessions{d}, Leases: leases{d},
-			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Events: d.hub, Bridge: d.bridge, MCP: d.mcp,
+			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Scripts: scripts{d}, Events: d.hub, Bridge: d.bridge, MCP: d.mcp,
 		},
 		Gate: d.gate, Log: log,
 	})

@@ -27,7 +27,7 @@ func (d *daemon) openRuns() {
 			Record: d.record, Dir: filepath.Join(d.o.Paths.Runtime, "checks"), Executable: d.o.Executable,
 			Env: config.EnvFrom(d.o.Environ), Log: d.log,
 		}),
-		Leases: d.leases, Sessions: d.sessions, History: d.history, Log: d.log,
+		Shelf: d.shelf, Leases: d.leases, Sessions: d.sessions, History: d.history, Log: d.log,
 		Changed: func(r proto.Run) {
 			d.trim.work(time.Now())
 			d.hub.Publish("run", r)

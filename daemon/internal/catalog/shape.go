@@ -137,7 +137,7 @@ func (f *fields) settle() {
 			return
 		}
 	}
-	differ := names >= 3 && f.Seen >= 2 && !always && 2*total <= f.Seen*names
+	differ := names >= 3 && f.Seen >= 2 && !always && 5*total <= 2*f.Seen*names
 	if names > shapeNames || differ || names >= 3 && f.alike() {
 		f.becomeMap()
 	}

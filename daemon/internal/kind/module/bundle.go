@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	esbuild "github.com/evanw/esbuild/pkg/api"
 
@@ -53,7 +54,7 @@ func (b bundler) embedded() bool { return b.spec.Module.Engine == "embedded" }
 // build bundles the module as it is now. The error is a ParseError whose message
 // begins with file, line and column. The files are told in either case.
 func (b bundler) build() (*bundle, map[string]string, error) {
-	r := reading{bundler: b, files: map[string]string{}}
+	r := &reading{bundler: b, files: map[string]string{}}
 	r.sum(b.spec.Module.File)
 	o := esbuild.BuildOptions{
 		Stdin: &esbuild.StdinOptions{
@@ -124,13 +125,16 @@ func (b bundler) short(path string) string {
 
 const hintMark = "hint: "
 
-// reading is one build's view of the file system.
+// reading is one build's view of the file system. esbuild asks from several
+// goroutines at once.
 type reading struct {
 	bundler
+
+	mu    sync.Mutex // guards files
 	files map[string]string
 }
 
-func (r reading) plug(p esbuild.PluginBuild) {
+func (r *reading) plug(p esbuild.PluginBuild) {
 	p.OnResolve(esbuild.OnResolveOptions{Filter: ".*"}, func(a esbuild.OnResolveArgs) (esbuild.OnResolveResult, error) {
 		if a.PluginData == passed {
 			return esbuild.OnResolveResult{}, nil
@@ -153,7 +157,7 @@ func (r reading) plug(p esbuild.PluginBuild) {
 // passed marks a resolution that is esbuild's own business.
 const passed = "passed"
 
-func (r reading) resolve(p esbuild.PluginBuild, a esbuild.OnResolveArgs) esbuild.OnResolveResult {
+func (r *reading) resolve(p esbuild.PluginBuild, a esbuild.OnResolveArgs) esbuild.OnResolveResult {
 	refuse := func(hint, format string, args ...any) esbuild.OnResolveResult {
 		return esbuild.OnResolveResult{Errors: []esbuild.Message{{Text: fmt.Sprintf(format, args...), Notes: []esbuild.Note{{Text: hintMark + hint}}}}}
 	}
@@ -204,13 +208,22 @@ func builtin(path string) bool {
 }
 
 // sum notes a file with its digest; empty when it cannot be read.
-func (r reading) sum(file string) string {
-	if sum, known := r.files[file]; known {
+func (r *reading) sum(file string) string {
+	r.mu.Lock()
+	sum, known := r.files[file]
+	r.mu.Unlock()
+	if known {
 		return sum
 	}
-	sum, _ := digest(file)
-	r.files[file] = sum
+	sum, _ = digest(file)
+	r.note(file, sum)
 	return sum
+}
+
+func (r *reading) note(file, sum string) {
+	r.mu.Lock()
+	r.files[file] = sum
+	r.mu.Unlock()
 }
 
 func digest(file string) (string, []byte) {
@@ -227,9 +240,9 @@ func digest(file string) (string, []byte) {
 }
 
 // load reads a file, which has to be one that was agreed to.
-func (r reading) load(file string) (esbuild.OnLoadResult, error) {
+func (r *reading) load(file string) (esbuild.OnLoadResult, error) {
 	sum, doc := digest(file)
-	r.files[file] = sum
+	r.note(file, sum)
 	refuse := func(hint, format string, args ...any) (esbuild.OnLoadResult, error) {
 		return esbuild.OnLoadResult{Errors: []esbuild.Message{{Text: fmt.Sprintf(format, args...), Notes: []esbuild.Note{{Text: hintMark + hint}}}}}, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/engine/process"
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/proctree"
 	"tenon/daemon/internal/sandbox"
@@ -26,6 +27,7 @@ import (
 const compileArg = "internal-compile"
 
 func TestMain(m *testing.M) {
+	fakeserver.MaybeMain()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case compileArg:

@@ -119,7 +119,7 @@ func (r *Run) part(ctx context.Context, by *host, p part) (*engine.Outcome, erro
 		defer cancel()
 	}
 	program := p.program
-	program.Limits, program.Fetch = r.limits.engine, r.fetches(p.engine)
+	program.Limits = r.limits.engine
 	if program.Limits.CPU > 0 {
 		if program.Limits.CPU -= r.clocks.computing(); program.Limits.CPU <= 0 {
 			return nil, fault.New(fault.CPULimitExceeded, "the run computed for more than %v", r.limits.engine.CPU).

@@ -114,10 +114,11 @@ func act() int {
 		err = syscall.EPERM
 	}
 	note("no new privileges", err)
-	var cpu, core unix.Rlimit
+	var cpu, core, file unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_FSIZE, &file)
 	_ = unix.Getrlimit(unix.RLIMIT_CPU, &cpu)
 	_ = unix.Getrlimit(unix.RLIMIT_CORE, &core)
-	if cpu.Cur != 7 || core.Cur != 0 {
+	if cpu.Cur != 7 || core.Cur != 0 || file.Cur > MaxFile || file.Max > MaxFile {
 		note("limits", syscall.EINVAL)
 	}
 	if json.NewEncoder(os.Stdout).Encode(seen) != nil {

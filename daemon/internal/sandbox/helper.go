@@ -45,6 +45,11 @@ func limits(p Profile) error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &none); err != nil {
 		return fmt.Errorf("limit of core dumps: %w", err)
 	}
+	if p.Mode != Full {
+		if err := boundFiles(); err != nil {
+			return fmt.Errorf("limit of a file's size: %w", err)
+		}
+	}
 	if p.CPU <= 0 || p.CPU >= maxCPU {
 		return nil
 	}
@@ -54,6 +59,21 @@ func limits(p Profile) error {
 		return fmt.Errorf("limit of computing time: %w", err)
 	}
 	return nil
+}
+
+// MaxFile is how long a file becomes that a confined process writes, in bytes: a
+// program that fills a disk does so with one file more often than with many. The
+// process that writes on gets SIGXFSZ.
+const MaxFile = 4 << 30
+
+// boundFiles sets MaxFile, or leaves a limit that is lower already.
+func boundFiles() error {
+	var have unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &have); err != nil {
+		return err
+	}
+	limit := min(have.Max, MaxFile)
+	return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(have.Cur, limit), Max: limit})
 }
 
 // maxCPU is more computing than any process does: no limit is meant.

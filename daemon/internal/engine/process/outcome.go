@@ -118,6 +118,9 @@ func (r *run) died() *fault.Error {
 	switch {
 	case signal == syscall.SIGXCPU, signal == syscall.SIGKILL && r.p.Limits.CPU > 0 && used >= r.p.Limits.CPU:
 		return guest.CPULimit(r.p.Limits)
+	case signal == syscall.SIGXFSZ:
+		return fault.New(fault.ScriptError, "the program wrote a file of more than %d GiB", sandbox.MaxFile>>30).
+			WithHint("write less to one file; --sandbox full, where it is allowed, has no such limit")
 	case outOfMemory().MatchString(tail(r.out.Stderr)):
 		return guest.MemoryLimit(r.p.Limits)
 	case !r.ready && strings.HasPrefix(r.out.Stderr, sandbox.FailPrefix):

@@ -30,6 +30,9 @@ func numbers(ranges ...string) []string {
 // firstLine is "# R-01 · owner/repository#1, owner/other#2 · what it is about".
 var firstLine = regexp.MustCompile(`^# ((?:R-\d\d)(?:, R-\d\d)*) · ([\w.-]+/[\w.-]+(?: PR )?#\d+(?:, (?:[\w.-]+/[\w.-]+)?(?: PR )?#\d+)*) · .+$`)
 
+// ownLine is the first line of a case about what no report is about.
+var ownLine = regexp.MustCompile(`^# tenon · .+$`)
+
 func TestEveryReportHasItsCase(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(caseDir, "*.txtar"))
 	if err != nil {
@@ -44,6 +47,9 @@ func TestEveryReportHasItsCase(t *testing.T) {
 		name := filepath.Base(file)
 		lines := strings.SplitN(string(raw), "\n", 3)
 		m := firstLine.FindStringSubmatch(lines[0])
+		if m == nil && ownLine.MatchString(lines[0]) {
+			m = []string{"", "", ""}
+		}
 		if m == nil {
 			t.Errorf("%s: the first line is not \"# R-01 · owner/repository#1 · what it is about\": %s", name, lines[0])
 			continue
@@ -51,7 +57,7 @@ func TestEveryReportHasItsCase(t *testing.T) {
 		if len(lines) < 2 || !strings.HasPrefix(lines[1], "# ") {
 			t.Errorf("%s: the second line does not say what must come out", name)
 		}
-		for _, r := range strings.Split(m[1], ", ") {
+		for _, r := range strings.FieldsFunc(m[1], func(c rune) bool { return c == ',' || c == ' ' }) {
 			have[r] = append(have[r], name)
 		}
 		if strings.Contains(string(raw), "\nenv ") {

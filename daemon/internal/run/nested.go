@@ -95,6 +95,10 @@ func partOf(c *shelf.Code, chain []string, input json.RawMessage, engineName str
 // inScript is a part's failure as its caller sees it: the same kind, and where.
 func inScript(name string, e *fault.Error) *fault.Error {
 	own := *e
+	if strings.HasPrefix(e.Message, deepWords) { // it names the chain by itself
+		own.Position = nil
+		return &own
+	}
 	where := ""
 	if p := e.Position; p != nil {
 		where = fmt.Sprintf(":%d:%d", p.Line, p.Column)

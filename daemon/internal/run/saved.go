@@ -120,9 +120,11 @@ func dirOf(spec *Spec) string {
 // maxNested is how deep scripts may run each other; docs/scripts.md prints it.
 const maxNested = 8
 
+const deepWords = "scripts run each other more than "
+
 // tooDeep is the failure of a script beyond that.
 func tooDeep(chain []string) *fault.Error {
-	e := fault.New(fault.ScriptError, "scripts run each other more than %d deep: %s", maxNested, strings.Join(chain, " > "))
+	e := fault.New(fault.ScriptError, deepWords+"%d deep: %s", maxNested, strings.Join(chain, " > "))
 	last := chain[len(chain)-1]
 	if slices.Index(chain, last) < len(chain)-1 {
 		return e.WithHint("%s runs itself again: give it a condition under which it does not", last)

@@ -25,6 +25,7 @@ type Description struct {
 	Description  string          `json:"description,omitempty"`
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Returns      string          `json:"returns,omitempty"` // of a tool: where its result type is from, declared, learned or unknown
 	Tools        []string        `json:"tools,omitempty"` // of a server: the signatures of all
 }
 
@@ -59,7 +60,7 @@ func (p *Path) Describe(ctx context.Context, req Request, path string) (*Descrip
 func describeTool(server, namespace string, t *catalog.Tool) *Description {
 	d := &Description{
 		Path: catalog.Path(namespace, t.Ident), Server: server, Tool: t.Name,
-		Signature: catalog.Signature(namespace, t), Description: t.Description,
+		Signature: catalog.Signature(namespace, t), Description: t.Description, Returns: string(t.Returns().From),
 	}
 	if json.Valid(t.InputSchema) {
 		d.InputSchema = t.InputSchema

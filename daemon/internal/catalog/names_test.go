@@ -1,11 +1,15 @@
 package catalog
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"tenon/daemon/internal/typegen"
 )
 
 func TestNamesOfEveryAlphabetBecomeIdentifiers(t *testing.T) {
@@ -42,6 +46,29 @@ func TestNamesOfEveryAlphabetBecomeIdentifiers(t *testing.T) {
 	a, b := Ident(long), Ident(long+"x")
 	if n := len([]rune(a)); n != identLimit || a == b {
 		t.Errorf("long names: %d characters, %v", n, a == b)
+	}
+}
+
+// What the engines give a program is reserved, so that no server can take it, and
+// declared, so that a type checker knows it.
+func TestEveryGlobalOfAProgramIsReservedAndDeclared(t *testing.T) {
+	prelude, err := os.ReadFile("../engine/guest/prelude/core.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`\bhide\('([A-Za-z]+)'`).FindAllStringSubmatch(string(prelude), -1)
+	if len(found) < 10 {
+		t.Fatalf("the prelude gives %q", found)
+	}
+	for _, match := range found {
+		name := match[1]
+		if got := NamespaceNames([]string{name})[0]; got == name {
+			t.Errorf("a server called %s would take that global", name)
+		}
+		declared := regexp.MustCompile(`(?m)^declare (function|const|class) ` + name + `\b`).MatchString(typegen.Globals())
+		if !declared && name != "tools" && name != "console" { // the tools are declared beside them; console is the language's environment
+			t.Errorf("a type checker does not know %s", name)
+		}
 	}
 }
 

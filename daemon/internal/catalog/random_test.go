@@ -179,6 +179,10 @@ func TestDeclarationsOfRandomSchemasAndNamesCompile(t *testing.T) {
 		}
 		seen[name] = true
 		for _, tool := range entries[i].List.Tools {
+			switch tool.Name {
+			case "then", "toJSON", "toString", "valueOf":
+				continue // no engine has a tool by these names
+			}
 			original, err := json.Marshal(tool.Name)
 			if err != nil {
 				t.Fatal(err)

@@ -99,7 +99,7 @@ func (w *declarer) space(s Namespace) string {
 		} else {
 			types.WriteString(d.types)
 		}
-		if w.o.Checker && t.Name != t.Ident && !s.Bare {
+		if w.o.Checker && t.hasOriginal() && !s.Bare {
 			fmt.Fprintf(p, "  readonly %s: %s[%s];\n", quote(t.Name), name, quote(t.Ident))
 		}
 	}
@@ -118,7 +118,7 @@ func (w *declarer) space(s Namespace) string {
 func (w *declarer) originals(s Namespace) string {
 	var b strings.Builder
 	for _, t := range s.Tools {
-		if t.Name != t.Ident {
+		if t.hasOriginal() {
 			fmt.Fprintf(&b, "readonly %s: typeof %s.%s; ", quote(t.Name), s.Name, t.Ident)
 		}
 	}
@@ -126,6 +126,17 @@ func (w *declarer) originals(s Namespace) string {
 		return ""
 	}
 	return " & { " + b.String() + "}"
+}
+
+// hasOriginal reports whether a program finds a tool by its own name besides the
+// identifier. The language asks every object for some names, and no engine has
+// a tool there: `await tools.ns` would call one named "then".
+func (t Tool) hasOriginal() bool {
+	switch t.Name {
+	case t.Ident, "then", "toJSON", "toString", "valueOf":
+		return false
+	}
+	return true
 }
 
 // nothing is the type of a result that no schema describes.

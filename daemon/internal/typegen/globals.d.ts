@@ -44,7 +44,7 @@ declare function search(
 ): Promise<{ items: FoundTool[]; total: number; remaining: number; next: { offset: number } | null }>;
 
 /** Explains the tool at a path such as "ns.tool". */
-declare function describe(path: string): Promise<FoundTool & { inputSchema?: any; outputSchema?: any }>;
+declare function describe(path: string): Promise<FoundTool & { inputSchema?: any; outputSchema?: any; returns?: string }>;
 
 /** Saved scripts by their names, with what each takes. */
 interface SavedScripts {}
@@ -128,6 +128,13 @@ declare const prompts: {
 
 /** Hands a value on at once; it is in the result as well. */
 declare function emit(value: unknown): void;
+
+/** Keeps a text, bytes or a value beside the result, and gives the handle that may stand in it. */
+declare function artifact(
+  name: string,
+  data: any,
+  options?: { mimeType?: string },
+): Promise<{ type: string; name: string; mimeType: string; bytes: number; artifact: string }>;
 
 /** Writes a record of the log. */
 declare const log: {

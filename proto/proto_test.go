@@ -37,6 +37,7 @@ var goTypes = func() map[string]reflect.Type {
 		AttachedProgram{}, ProgramScript{}, ProgramEdit{}, ProgramSpace{}, ProgramSession{}, ProgramLimits{},
 		ProgramOutcome{}, ProgramDropped{}, ProgramCall{}, ProgramValue{}, ProgramDescribe{}, ProgramScriptRun{}, ProgramArtifact{}, ProgramMaterial{}, ProgramEmit{}, ProgramStop{},
 		OfferArgument{}, Resource{}, ResourceTemplate{}, Prompt{}, OfferProblem{}, Resources{}, ResourceTemplates{}, Prompts{}, OfferQuery{}, ResourceRead{}, PromptGet{},
+		RunLimits{}, RunStats{}, StatsRow{}, Repair{},
 	} {
 		t := reflect.TypeOf(v)
 		out[t.Name()] = t
@@ -48,7 +49,7 @@ var goTypes = func() map[string]reflect.Type {
 var notMessages = []string{"FieldError"}
 
 // files are the files of types; each has schema/, fixtures/, Go and TypeScript.
-var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "material", "script"}
+var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "material", "script", "history"}
 
 func TestEveryTypeHasATwin(t *testing.T) {
 	declared := map[string]string{} // type -> file

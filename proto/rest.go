@@ -153,11 +153,14 @@ type RunOptions struct {
 
 	Args  []string        `json:"args,omitempty"`  // what it was given, as far as it is short
 	Input json.RawMessage `json:"input,omitempty"` // the same; absent: none, or a long one
+
+	Limits *RunLimits `json:"limits,omitempty"` // that it was asked for
+	Cut    []string   `json:"cut,omitempty"`    // code, given: what was too long to be kept whole
 }
 
 // IsZero reports whether nothing is known.
 func (o RunOptions) IsZero() bool {
-	return o.Sandbox+o.Typecheck+o.Where+o.Script+o.Export == "" && len(o.Args) == 0 && len(o.Input) == 0
+	return o.Sandbox+o.Typecheck+o.Where+o.Script+o.Export == "" && len(o.Args) == 0 && len(o.Input) == 0 && o.Limits == nil && len(o.Cut) == 0
 }
 
 // Approval is one row of GET /v1/approvals.

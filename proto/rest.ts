@@ -3,6 +3,7 @@
  * Twin of rest.go; both are held against schema/rest.json by their tests.
  */
 
+import type { RunLimits } from "./history.ts"
 import type { Problem, RunResult } from "./result.ts"
 import type { Build } from "./version.ts"
 
@@ -153,6 +154,10 @@ export interface RunOptions {
   args?: string[]
   /** the same; absent: none, or a long one */
   input?: unknown
+  /** that it was asked for */
+  limits?: RunLimits
+  /** what was too long to be kept whole */
+  cut?: ("code" | "given")[]
 }
 
 /** Approval is one row of GET /v1/approvals. */

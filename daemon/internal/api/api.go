@@ -86,13 +86,19 @@ type Runs interface {
 	// closed by the API.
 	Output(ctx context.Context, c *peer.Caller, id, artifact string) (Output, error)
 	Cancel(ctx context.Context, c *peer.Caller, id, reason string) error
+	// Stats counts what came of calls and runs; see history.Store.Stats.
+	Stats(ctx context.Context, c *peer.Caller, by string, since time.Time) (*proto.RunStats, error)
 }
 
 // RunQuery selects runs.
 type RunQuery struct {
 	Session string
 	Live    bool // only those that run now
-	Limit   int  // 0: the store's default
+	Status  string
+	Since   time.Time // begun then or later
+	Server  string    // that called it
+	Tool    string    // that called a tool of that name
+	Limit   int       // 0: the store's default
 }
 
 // Output is the bytes of a run.

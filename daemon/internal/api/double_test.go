@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -147,6 +148,10 @@ func (d doubleRuns) Get(_ context.Context, _ *peer.Caller, id string) (*proto.Ru
 func (d doubleRuns) Output(_ context.Context, _ *peer.Caller, id, artifact string) (Output, error) {
 	return Output{Body: io.NopCloser(strings.NewReader("bytes of " + id + artifact))}, d.did("output " + id)
 }
+func (d doubleRuns) Stats(_ context.Context, _ *peer.Caller, by string, since time.Time) (*proto.RunStats, error) {
+	return &proto.RunStats{By: by, Since: since.Format(time.RFC3339)}, nil
+}
+
 func (d doubleRuns) Cancel(_ context.Context, _ *peer.Caller, id, _ string) error {
 	return d.did("cancel " + id)
 }

@@ -61,6 +61,7 @@ var table = []Route{
 	{Method: "POST", Path: "/v1/exec", serve: (*Server).serveExec, work: true, body: MaxWorkBody},
 	{Method: "GET", Path: "/v1/exec/attached", serve: (*Server).serveAttached, work: true},
 	{Method: "GET", Path: "/v1/runs", serve: (*Server).serveRuns},
+	{Method: "GET", Path: "/v1/runs/stats", serve: (*Server).serveStats},
 	{Method: "GET", Path: "/v1/runs/{id}", serve: (*Server).serveRun},
 	{Method: "GET", Path: "/v1/runs/{id}/output", serve: (*Server).serveOutput},
 	{Method: "POST", Path: "/v1/runs/{id}/cancel", serve: (*Server).serveCancel},

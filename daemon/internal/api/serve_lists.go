@@ -1,9 +1,7 @@
 package api
 
 import (
-	"io"
 	"net/http"
-	"strconv"
 
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
@@ -126,56 +124,6 @@ func (s *Server) serveLeases(w http.ResponseWriter, r *http.Request, c *peer.Cal
 
 func (s *Server) serveRelease(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	return done(w, s.o.Leases.Release(r.Context(), c, r.PathValue("id")))
-}
-
-func (s *Server) serveRuns(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "session", "live", "limit")
-	if err != nil {
-		return err
-	}
-	want := RunQuery{Session: q.Get("session"), Live: q.Get("live") == "true"}
-	if want.Limit, err = number(q, "limit"); err != nil {
-		return err
-	}
-	items, err := s.o.Runs.List(r.Context(), c, want)
-	return list(w, items, err)
-}
-
-func (s *Server) serveRun(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	item, err := s.o.Runs.Get(r.Context(), c, r.PathValue("id"))
-	return one(w, item, err)
-}
-
-// serveOutput gives the whole output of a run, or one of its artifacts, as
-// bytes: nothing of it is interpreted.
-func (s *Server) serveOutput(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "artifact")
-	if err != nil {
-		return err
-	}
-	out, err := s.o.Runs.Output(r.Context(), c, r.PathValue("id"), q.Get("artifact"))
-	if err != nil {
-		return err
-	}
-	defer out.Body.Close()
-	kind := out.MimeType
-	if kind == "" {
-		kind = "text/plain; charset=utf-8"
-	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Security-Policy", "sandbox") // upstream bytes are data, whatever they claim to be
-	disposition := "attachment"
-	if out.Name != "" {
-		disposition += "; filename=" + strconv.QuoteToASCII(out.Name)
-	}
-	w.Header().Set("Content-Disposition", disposition)
-	_, _ = io.Copy(w, out.Body) // the peer may be gone
-	return nil
-}
-
-func (s *Server) serveCancel(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	reason := "cancelled by " + string(c.Class)
-	return done(w, s.o.Runs.Cancel(r.Context(), c, r.PathValue("id"), reason))
 }
 
 func (s *Server) serveApprovals(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {

@@ -26,9 +26,6 @@ func (a *app) catalogCommand() *cobra.Command {
 }
 
 func catalogRun(ctx context.Context, a *app, q proto.CatalogQuery) error {
-	if err := notNegative(map[string]int{"budget": q.Budget}); err != nil {
-		return err
-	}
 	c, err := a.connect()
 	if err != nil {
 		return err

@@ -13,8 +13,9 @@ import (
 
 func (a *app) runsCommand() *cobra.Command {
 	var f client.RunFilter
+	since := &sinceValue{at: &f.Since}
 	list := func(cmd *cobra.Command, _ []string) error { return runsList(cmd.Context(), a, f) }
-	c := &cobra.Command{Use: "runs", Short: "List runs, live and past; show, read or cancel one",
+	c := &cobra.Command{Use: "runs", Short: "List runs, live and past; show, read, repeat or cancel one",
 		Long: "Lists runs, live and past, newest first. Where an ID is asked for, a beginning of it\n" +
 			"does when it fits one run only (run_ and at least 8 characters), and last is the newest;\n" +
 			"cancel looks among the live runs.",
@@ -26,7 +27,11 @@ func (a *app) runsCommand() *cobra.Command {
 		}}
 	filter := func(c *cobra.Command) {
 		c.Flags().BoolVar(&f.Live, "live", false, "only runs that go on")
-		c.Flags().IntVar(&f.Limit, "limit", 0, "most rows; default: 50")
+		c.Flags().StringVar(&f.Status, "status", "", "only such that are running, ok, failed, cancelled or lost")
+		c.Flags().Var(since, "since", "only runs begun since: a `time` ago such as 2h or 7d, a date, or a moment such as 2026-01-31T12:00:00Z")
+		c.Flags().StringVar(&f.Server, "server", "", "only runs that called the server of this `name`")
+		c.Flags().StringVar(&f.Tool, "tool", "", "only runs that called a tool of this `name`")
+		c.Flags().IntVar(&f.Limit, "limit", 0, "most rows; default: 50, and 1000 at most")
 	}
 	filter(c)
 	ls := &cobra.Command{Use: "list", Short: "List runs, newest first", Args: args(0, 0), RunE: list}
@@ -54,7 +59,7 @@ func (a *app) runsCommand() *cobra.Command {
 			}
 			return a.done("run "+id+" cancelled", map[string]any{"cancelled": id})
 		}}
-	c.AddCommand(ls, show, output, cancel)
+	c.AddCommand(ls, show, output, cancel, a.runsRerunCommand(), a.runsStatsCommand())
 	return c
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,9 +32,6 @@ func (a *app) searchCommand() *cobra.Command {
 }
 
 func searchRun(ctx context.Context, a *app, q proto.Search) error {
-	if err := notNegative(map[string]int{"limit": q.Limit, "offset": q.Offset}); err != nil {
-		return err
-	}
 	c, err := a.connect()
 	if err != nil {
 		return err
@@ -62,16 +58,6 @@ func searchRun(ctx context.Context, a *app, q proto.Search) error {
 	}
 	if found.Next != nil {
 		a.say("%d more: --offset %d", found.Remaining, found.Next.Offset)
-	}
-	return nil
-}
-
-// notNegative refuses a number below 0 that a flag gives.
-func notNegative(flags map[string]int) error {
-	for _, flag := range slices.Sorted(maps.Keys(flags)) {
-		if n := flags[flag]; n < 0 {
-			return fault.New(fault.UsageError, "--%s must be a whole number, not %d", flag, n)
-		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"tenon/proto"
 )
@@ -121,7 +122,11 @@ func (c *Client) Release(ctx context.Context, id string) error {
 type RunFilter struct {
 	Session string
 	Live    bool
-	Limit   int // 0: the daemon's default
+	Status  string    // running, ok, failed, cancelled, lost
+	Since   time.Time // begun then or later
+	Server  string    // that called it
+	Tool    string    // that called a tool of that name
+	Limit   int       // 0: the daemon's default
 }
 
 // Runs lists runs, newest first.
@@ -133,10 +138,36 @@ func (c *Client) Runs(ctx context.Context, f RunFilter) ([]proto.Run, error) {
 	if f.Live {
 		q.Set("live", "true")
 	}
+	for name, text := range map[string]string{"status": f.Status, "server": f.Server, "tool": f.Tool, "since": moment(f.Since)} {
+		if text != "" {
+			q.Set(name, text)
+		}
+	}
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
 	return get[[]proto.Run](ctx, c, "/v1/runs?"+q.Encode())
+}
+
+// moment is a time as the daemon reads it; the zero time is empty.
+func moment(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// RunStats counts what came of calls and runs, by tool, server, script or kind
+// of failure (empty: tool); of those begun since then, or of all.
+func (c *Client) RunStats(ctx context.Context, by string, since time.Time) (proto.RunStats, error) {
+	q := url.Values{}
+	if by != "" {
+		q.Set("by", by)
+	}
+	if text := moment(since); text != "" {
+		q.Set("since", text)
+	}
+	return get[proto.RunStats](ctx, c, "/v1/runs/stats?"+q.Encode())
 }
 
 // Run is one run with its result.

@@ -45,6 +45,11 @@ func prepare(ctx context.Context, db *sql.DB) error {
 	case err != nil:
 		return err
 	case version == 0 && tables == 0:
+		// Freed pages are given back bit by bit; that has to be said before there is
+		// a table, and VACUUM takes it in where the file has been begun.
+		if _, err = db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"); err != nil {
+			return err
+		}
 		_, err = db.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion))
 		return err
 	case version != schemaVersion:

@@ -25,6 +25,9 @@ type Options struct {
 	// ArtifactBytes bounds artifacts and whole outputs together: the oldest go
 	// first. 0: DefaultArtifactBytes.
 	ArtifactBytes int64
+	// DatabaseBytes bounds what the database holds: above it the oldest runs go
+	// with their calls. 0: DefaultDatabaseBytes.
+	DatabaseBytes int64
 	// Redactor is what masks secrets here, and elsewhere too; nil: one of its own.
 	Redactor *Redactor
 	Log      *slog.Logger // nil: discarded
@@ -39,6 +42,9 @@ const DefaultArtifactBytes = 1 << 30
 
 // MaxCode is how many bytes of a program are kept.
 const MaxCode = 256 << 10
+
+// DefaultDatabaseBytes is how many bytes of runs, calls and audit events are kept.
+const DefaultDatabaseBytes = 512 << 20
 
 // Limits of what is kept in memory and on disk.
 const (
@@ -57,6 +63,7 @@ type Store struct {
 	dir           string
 	retention     atomic.Int64 // a time.Duration
 	artifactBytes int64
+	databaseBytes int64
 	log           *slog.Logger
 	now           func() time.Time
 	life          string // distinguishes this daemon's rows from those of a dead one
@@ -123,13 +130,16 @@ func New(o Options) *Store {
 	if o.ArtifactBytes == 0 {
 		o.ArtifactBytes = DefaultArtifactBytes
 	}
+	if o.DatabaseBytes == 0 {
+		o.DatabaseBytes = DefaultDatabaseBytes
+	}
 	if o.Redactor == nil {
 		o.Redactor = &Redactor{}
 	}
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails
 	s := &Store{
-		dir: o.Dir, artifactBytes: o.ArtifactBytes, log: o.Log, now: o.Now,
+		dir: o.Dir, artifactBytes: o.ArtifactBytes, databaseBytes: o.DatabaseBytes, log: o.Log, now: o.Now,
 		life: hex.EncodeToString(id[:]), redact: o.Redactor,
 		queue: make(chan record, queueSize), untidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
@@ -16,7 +17,10 @@ import (
 type Filter struct {
 	Session string // leaf or root
 	Status  string
-	Limit   int // 0: 50; at most 1000
+	Since   time.Time // runs begun before are left out
+	Server  string    // runs that called it
+	Tool    string    // runs that called a tool of that name
+	Limit   int       // 0: 50; at most 1000
 }
 
 const runColumns = `id, session, status, kind, surface, engine, cwd, code, options, started, COALESCE(ended, 0), calls`
@@ -39,6 +43,13 @@ func (s *Store) List(ctx context.Context, f Filter) ([]proto.Run, error) {
 	}
 	if f.Status != "" {
 		where, args = append(where, "status = ?"), append(args, f.Status)
+	}
+	if !f.Since.IsZero() {
+		where, args = append(where, "started >= ?"), append(args, f.Since.UnixMilli())
+	}
+	if f.Server != "" || f.Tool != "" {
+		where = append(where, "EXISTS (SELECT 1 FROM calls WHERE calls.run = runs.id AND ? IN ('', server) AND ? IN ('', tool))")
+		args = append(args, f.Server, f.Tool)
 	}
 	rows, err := db.QueryContext(ctx, fmt.Sprintf(`SELECT %s FROM runs WHERE %s ORDER BY started DESC, id DESC LIMIT %d`,
 		runColumns, strings.Join(where, " AND "), min(f.Limit, 1000)), args...)

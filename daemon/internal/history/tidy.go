@@ -45,10 +45,14 @@ func (s *Store) clean() {
 	}
 }
 
-// tidy removes what is too old, then the oldest artifacts above the limit of
-// their bytes, then files that belong to no row. The caller holds openOnce.
+// tidy removes what is too old, then the oldest runs above the database's limit,
+// the oldest artifacts above that of their bytes, and files that belong to no
+// row; freed space goes back to the disk. The caller holds openOnce.
 func (s *Store) tidy(ctx context.Context, db *sql.DB) {
-	err := errors.Join(s.removeOld(ctx, db), s.removeSurplus(ctx, db), s.removeStrays(ctx, db))
+	err := errors.Join(s.removeOld(ctx, db), s.removeExcess(ctx, db), s.removeSurplus(ctx, db), s.removeStrays(ctx, db))
+	if _, e := db.ExecContext(ctx, "PRAGMA incremental_vacuum"); e != nil {
+		err = errors.Join(err, e)
+	}
 	if err != nil {
 		s.complain("retention", err)
 	}
@@ -75,6 +79,42 @@ func (s *Store) removeOld(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	return err
+}
+
+// removeExcess deletes the oldest runs with their calls, a tenth of them at a
+// time, while the database holds more bytes than the limit.
+func (s *Store) removeExcess(ctx context.Context, db *sql.DB) error {
+	removed := int64(0)
+	for {
+		used, err := column[int64](ctx, db, `SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) -
+			(SELECT freelist_count FROM pragma_freelist_count) * (SELECT page_size FROM pragma_page_size)`)
+		if err != nil {
+			return err
+		}
+		if used[0] <= s.databaseBytes {
+			break
+		}
+		old, err := column[string](ctx, db, `SELECT id FROM runs WHERE status <> 'running' ORDER BY started
+			LIMIT (SELECT count(*) / 10 + 1 FROM runs)`)
+		if err != nil {
+			return err
+		}
+		if len(old) == 0 {
+			break
+		}
+		for _, id := range old {
+			for _, q := range []string{`DELETE FROM calls WHERE run = ?`, `DELETE FROM runs WHERE id = ?`} {
+				if _, err := db.ExecContext(ctx, q, id); err != nil {
+					return err
+				}
+			}
+		}
+		removed += int64(len(old))
+	}
+	if removed > 0 {
+		s.log.Info("the oldest runs were removed: together they had too many bytes", "runs", removed, "limit", s.databaseBytes)
+	}
+	return nil
 }
 
 // removeSurplus deletes the oldest artifacts when all together have more bytes

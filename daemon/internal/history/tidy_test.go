@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -97,4 +98,35 @@ func TestAShorterRetentionHoldsAtOnce(t *testing.T) {
 		rows, err := s.List(bg, Filter{})
 		return err == nil && len(rows) == 0
 	})
+}
+
+func TestTheOldestRunsGoWhenTheDatabaseIsTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	s := New(Options{Dir: dir})
+	began := time.Now().Add(-time.Hour)
+	for n := range 200 {
+		id := fmt.Sprintf("run_%03d", n)
+		s.RunStarted(Run{ID: id, Session: "S", Started: began.Add(time.Duration(n) * time.Second)})
+		i := Intent{Run: id, Session: "S", Server: "fake", Tool: "echo", Started: began}
+		s.Finish(s.Begin(i), i, Outcome{Status: "ok"})
+		s.RunEnded(RunEnd{ID: id, Status: "ok", Ended: time.Now(), Result: []byte(`{"stdout":"` + strings.Repeat("x", 10_000) + `"}`)})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const limit = 600_000
+	s = New(Options{Dir: dir, DatabaseBytes: limit})
+	defer s.Close()
+	rows, err := s.List(bg, Filter{Limit: 1000})
+	if err != nil || len(rows) == 0 || len(rows) > 100 || rows[0].ID != "run_199" {
+		t.Fatalf("%d runs are left, %v", len(rows), err)
+	}
+	calls, err := column[int](bg, s.db, `SELECT count(*) FROM calls`)
+	if err != nil || calls[0] != len(rows) {
+		t.Errorf("%d calls of %d runs, %v", calls, len(rows), err)
+	}
+	pages, err := column[int64](bg, s.db, `SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)`)
+	if err != nil || pages[0] > limit+100_000 {
+		t.Errorf("the file keeps %d bytes, %v", pages, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"tenon/daemon/internal/call"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/script"
 	"tenon/daemon/internal/typecheck"
 	"tenon/proto"
@@ -54,6 +55,18 @@ func (r *Run) options() proto.RunOptions {
 	}
 	if given <= maxGiven {
 		out.Args, out.Input = r.spec.Exec.Args, r.spec.Exec.Input
+	} else {
+		out.Cut = append(out.Cut, "given")
+	}
+	if len(r.spec.Exec.Code) > history.MaxCode {
+		out.Cut = append(out.Cut, "code")
+	}
+	asked := proto.RunLimits{
+		TimeoutMS: r.spec.Exec.TimeoutMS, CallTimeoutMS: r.spec.Exec.CallTimeoutMS, MaxOutputBytes: r.spec.Exec.MaxOutputBytes,
+		MaxToolCalls: r.spec.Exec.MaxToolCalls, MemoryBytes: r.spec.Exec.MemoryBytes,
+	}
+	if asked != (proto.RunLimits{}) {
+		out.Limits = &asked
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"sort"
 
 	"tenon/daemon/internal/fault"
@@ -30,6 +31,16 @@ func (m *Manager) Get(id string) (*Run, bool) {
 	defer m.mu.Unlock()
 	r, ok := m.live[id]
 	return r, ok
+}
+
+// Called reports whether the run has called a server, or a tool of that name;
+// empty names are any.
+func (r *Run) Called(server, tool string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.calls, func(c proto.CallSummary) bool {
+		return (server == "" || c.Server == server) && (tool == "" || c.Tool == tool)
+	})
 }
 
 // Cancel ends a live run with that reason (nil: cancelled); NotFound when it is

@@ -157,6 +157,7 @@ func (r runs) list(ctx context.Context, q api.RunQuery) ([]proto.Run, error) {
 	if q.Session != "" {
 		live = slices.DeleteFunc(live, func(x proto.Run) bool { return x.Session != q.Session })
 	}
+	live = slices.DeleteFunc(live, func(x proto.Run) bool { return !r.wanted(x, q) })
 	if q.Live {
 		return live, nil
 	}

@@ -6,20 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"tenon/daemon/internal/api"
 	"tenon/daemon/internal/bridge"
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
-	"tenon/daemon/internal/history"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/run"
 	"tenon/daemon/internal/session"
 	"tenon/proto"
 )
-
-func historyFilter(q api.RunQuery) history.Filter {
-	return history.Filter{Session: q.Session, Limit: q.Limit}
-}
 
 // work does for the plugins' socket what runs does for the routes. Its
 // requests pass the gate one by one, since the connection itself does not.

@@ -18,13 +18,27 @@ func (p *Path) Catalog(ctx context.Context, req Request, q proto.CatalogQuery) (
 	if q.Budget < 0 {
 		return nil, fault.New(fault.UsageError, "the budget cannot be negative: %d", q.Budget)
 	}
-	return p.told.Tell(p.Entries(ctx, req, !q.NoStart), q), nil
+	line := scriptsLine(len(p.scripts(ctx, req))) + fetchLine(req.View)
+	if line == "" {
+		return p.told.Tell(p.Entries(ctx, req, !q.NoStart), q), nil
+	}
+	if q.Budget == 0 {
+		q.Budget = catalog.DefaultBudget
+	}
+	q.Budget = max(1, q.Budget-catalog.Tokens(line))
+	out := p.told.Tell(p.Entries(ctx, req, !q.NoStart), q)
+	if !out.Delta {
+		out.Text = strings.TrimRight(out.Text, "\n") + "\n" + line
+		out.Tokens = catalog.Tokens(out.Text)
+	}
+	return out, nil
 }
 
 // Types are TypeScript declarations of the tools at the paths (namespaces, or
-// ns.tool) and of saved scripts (scripts, scripts.name); no paths mean all. UnknownTool, with the nearest names, for a path
-// that leads nowhere. Only servers that a path names are started for it, for
-// 20 s at most. Request needs View, Session and Caller.
+// ns.tool) and of saved scripts (scripts, scripts.name); no paths mean all.
+// UnknownTool, with the nearest names, for a path that leads nowhere. Only
+// servers that a path names are started for it, for 20 s at most. Request needs
+// View, Session and Caller.
 func (p *Path) Types(ctx context.Context, req Request, q proto.TypesQuery) (*proto.Types, error) {
 	scripts, paths := p.wantedScripts(ctx, req, q.Paths)
 	if len(q.Paths) > 0 && len(paths) == 0 {

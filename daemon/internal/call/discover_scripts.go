@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,6 +32,14 @@ func (p *Path) wantedScripts(ctx context.Context, req Request, paths []string) (
 		rest = append(rest, path)
 	}
 	return scripts, rest
+}
+
+// scriptsLine is what a catalogue says of saved scripts; empty: there are none.
+func scriptsLine(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nSaved scripts: %d, called as run(name, input); search(words, {namespace: %q}) finds them.\n", n, catalog.ScriptSpace)
 }
 
 // declareScripts are overloads of run, one for each script.

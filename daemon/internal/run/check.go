@@ -110,6 +110,10 @@ func (r *Run) check(e engine.Engine, request call.Request, namespaces []engine.N
 }
 
 func (r *Run) checked(request call.Request, namespaces []engine.Namespace, module, process bool) (*typecheck.Report, error) {
+	if c := r.spec.saved; c != nil && c.Modules != nil { // a checker gets one file
+		return nil, fault.New(fault.TypeCheckError, "the script %s imports files, and a program of several files is not checked", c.Name).
+			WithHint("run it with --typecheck off")
+	}
 	if r.m.o.Checker == nil {
 		return nil, fault.New(fault.TypeCheckError, "this daemon checks no types").
 			WithHint("set script.typecheck to off")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +19,20 @@ import (
 // one that opencode has for its own tool of that kind. They stand under this name
 // where a call has that of its server.
 const WebFetch = "webfetch"
+
+// fetchLine says in the catalogue that a program has fetch, and for what.
+func fetchLine(v *config.View) string {
+	hosts := v.Permissions.Net.Allow
+	if len(hosts) == 0 {
+		return ""
+	}
+	const most = 20
+	text := strings.Join(hosts[:min(len(hosts), most)], ", ")
+	if len(hosts) > most {
+		text += fmt.Sprintf(" and %d more", len(hosts)-most)
+	}
+	return "\nfetch(url, init) reaches " + text + ".\n"
+}
 
 // fetchIdle is how long a request may get nothing, where nothing is said.
 const fetchIdle = time.Minute

@@ -228,3 +228,22 @@ func TestAHostThatTheUserTakesAwayIsGoneAtOnce(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+func TestTheCatalogueNamesTheHostsOfFetch(t *testing.T) {
+	r := newRig(t)
+	text := func() string {
+		t.Helper()
+		c, err := r.path.Catalog(t.Context(), r.request("", ""), proto.CatalogQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Text
+	}
+	if got := text(); strings.Contains(got, "fetch(") {
+		t.Errorf("without hosts: %s", got)
+	}
+	r.view.Permissions.Net.Allow = []string{"api.example.com", "*.docs.example.com"}
+	if got := text(); !strings.Contains(got, "fetch(url, init) reaches api.example.com, *.docs.example.com.") {
+		t.Errorf("%s", got)
+	}
+}

@@ -130,6 +130,9 @@ func (b *builder) schema(v *value, at *place, depth int) *expr {
 		}
 		parts = append(parts, either(choices...))
 	}
+	if e := b.conditional(v, at, depth); e != nil {
+		parts = append(parts, e)
+	}
 	if not := v.get("not"); not.is(true) || not != nil && not.kind == '{' && len(not.names) == 0 {
 		return never()
 	}

@@ -2,6 +2,7 @@ package typegen
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -88,11 +89,58 @@ func (b *builder) further(e *expr, v *value, at *place, depth int) {
 	e.rest = rest
 }
 
+// conditional is the type of the properties that a schema names under a
+// condition only: where another property has some value (then, else), or is
+// there at all (dependentSchemas; dependencies until 2019-09). A type cannot say
+// when, but whoever follows the condition must be able to give them. Nil: none.
+func (b *builder) conditional(v *value, at *place, depth int) *expr {
+	e := &expr{kind: object}
+	known := v.get("properties")
+	take := func(s *value, at *place) {
+		if s == nil || s.kind != '{' {
+			return
+		}
+		branch := b.schema(s, at, depth+1)
+		for branch.kind == reference && !branch.def.cyclic && branch.def.body.kind == object {
+			branch = branch.def.body
+		}
+		for _, m := range branch.members {
+			i := slices.IndexFunc(e.members, func(o member) bool { return o.name == m.name })
+			switch {
+			case known.get(m.name) != nil:
+			case i >= 0:
+				e.members[i].typ = either(e.members[i].typ, m.typ)
+			default:
+				m.optional = true
+				e.members = append(e.members, m)
+			}
+		}
+	}
+	if v.get("if") != nil {
+		take(v.get("then"), at.in("then"))
+		take(v.get("else"), at.in("else"))
+	}
+	for _, word := range []string{"dependentSchemas", "dependencies"} {
+		if all := v.get(word); all != nil && all.kind == '{' {
+			for i, name := range all.names[:min(len(all.names), maxChoices)] {
+				take(all.items[i], at.in(word, name))
+			}
+		}
+	}
+	if len(e.members) == 0 {
+		return nil
+	}
+	return e
+}
+
 // array is the type of an array, a tuple where its places have types of their own.
 func (b *builder) array(v *value, at *place, depth int) *expr {
 	places, rest, where := v.get("prefixItems"), v.get("items"), "items"
 	if rest != nil && rest.kind == '[' { // until 2019-09
 		places, rest, where = rest, v.get("additionalItems"), "additionalItems"
+	}
+	if rest == nil && len(places.list()) > 0 {
+		rest, where = v.get("unevaluatedItems"), "unevaluatedItems"
 	}
 	list := places.list()
 	if len(list) == 0 || len(list) > maxTuple {

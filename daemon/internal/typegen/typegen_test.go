@@ -151,7 +151,7 @@ func TestHostileSchemasEndSoonAndParse(t *testing.T) {
 			began := time.Now()
 			text, warnings := Declare(one(schema, schema), Options{})
 			s := Short([]byte(schema), []byte(schema))
-			if d := time.Since(began); d > 10*time.Second { // well under one, on a machine that does nothing else
+			if d := time.Since(began); d > time.Minute { // well under a second on a machine that does nothing else; what is not bounded takes for ever
 				t.Errorf("took %s", d)
 			}
 			if len(text) > 2*maxTool+4096 || len(s.Param) > shortArgs+100 || len(s.Result) > shortResult+100 || len(warnings) > maxWarnings+1 {

@@ -66,7 +66,7 @@ func (b *builder) build(dir, file string) (*View, error) {
 	}
 	v.Permissions = b.permissions(p, file, trusted)
 	v.Permissions.AskTimeout, v.Permissions.Net.MaxResponse = s.Permissions.AskTimeout, int64(s.Net.MaxResponse)
-	b.scripts(v, p, file, trusted)
+	b.scripts(v, p, file, items, trusted)
 	b.servers(v, p, trusted)
 	if !trusted {
 		b.notes = append(b.notes, Note{File: firstFile(p), Message: "the project's configuration is not trusted: nothing of it is started; see its commands with tenon ls, then run tenon trust"})

@@ -1,6 +1,10 @@
 package config
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // Scripts are the settings of saved scripts.
 type Scripts struct {
@@ -13,6 +17,15 @@ type Hook struct {
 	Code   string
 	Script string
 	Origin Origin
+	// Texts are digests of the texts of a project's script that trust covers.
+	Texts []string
+}
+
+// Covers reports whether a script's text may run as the hook: of a project's only
+// what was trusted, wherever a script of that name is found, and although its file
+// changes while the view is in use.
+func (h Hook) Covers(text string) bool {
+	return !h.Origin.Project || slices.Contains(h.Texts, digest(text))
 }
 
 // Hooks are the snippets of each point, in the order in which they run.
@@ -76,7 +89,7 @@ func (l *layer) hostOnly() bool {
 // scripts reads what the view has of scripts and hooks. Any file may set
 // hostOnly, none but the user's own can unset it; hooks of the user's own file
 // stay where another takes its place.
-func (b *builder) scripts(v *View, p *parts, file string, trusted bool) {
+func (b *builder) scripts(v *View, p *parts, file string, items []TrustItem, trusted bool) {
 	own := p.user
 	if userFile := b.store.userFile(b.probes); file != "" && file != userFile && !b.owner {
 		own = nil
@@ -95,6 +108,15 @@ func (b *builder) scripts(v *View, p *parts, file string, trusted bool) {
 		v.Scripts.HostOnly = v.Scripts.HostOnly || l.hostOnly()
 	}
 	v.Hooks = hooksOf(layers...)
+	for point, list := range map[string][]Hook{"before": v.Hooks.Before, "onSuccess": v.Hooks.OnSuccess, "onError": v.Hooks.OnError, "after": v.Hooks.After} {
+		for i := range list {
+			for _, item := range items { // of the very read that trust was decided by
+				if list[i].Origin.Project && item.Kind == "hook" && item.Name == "hooks."+point {
+					list[i].Texts = item.texts
+				}
+			}
+		}
+	}
 }
 
 // hookItems are what a project's hooks need trust for: their code, and the
@@ -107,22 +129,26 @@ func hookItems(l *layer) []TrustItem {
 			continue
 		}
 		shown, content := h.Code, ""
+		var texts []string
 		if h.Script != "" {
 			shown = "the script " + h.Script
 			for _, file := range hookFiles(h) {
 				text, err := readCapped(file, maxFileBytes)
 				if err == nil {
 					content += file + "\x00" + string(text) + "\x00"
+					texts = append(texts, digest(string(text)))
 				}
 			}
 		}
 		out = append(out, TrustItem{
 			Kind: "hook", Name: "hooks." + point, File: h.Origin.File, Shown: visible(shown),
-			digest: digest([]string{"hook", h.Origin.File, point, h.Code, h.Script, content}),
+			digest: digest([]string{"hook", h.Origin.File, point, h.Code, h.Script, content}), texts: texts,
 		})
 	}
 	return out
 }
+
+var scriptEndings = []string{".ts", ".mts", ".js", ".mjs"}
 
 // hookFiles are the files that the script of a project's hook may be in.
 func hookFiles(h Hook) []string {
@@ -130,8 +156,12 @@ func hookFiles(h Hook) []string {
 	if !filepath.IsLocal(h.Script) {
 		return nil
 	}
-	for _, ext := range []string{".ts", ".mts", ".js", ".mjs"} {
-		out = append(out, filepath.Join(h.Origin.Base, ".tenon", "scripts", filepath.FromSlash(h.Script)+ext))
+	name := h.Script
+	for _, ext := range scriptEndings { // the file of a script is also a name of it
+		name = strings.TrimSuffix(name, ext)
+	}
+	for _, ext := range scriptEndings {
+		out = append(out, filepath.Join(h.Origin.Base, ".tenon", "scripts", filepath.FromSlash(name)+ext))
 	}
 	return out
 }

@@ -47,6 +47,28 @@ func TestHooksOfAProjectRunOnceTheyAreTrusted(t *testing.T) {
 	}
 }
 
+func TestTrustCoversTheTextOfTheScriptThatAHookNames(t *testing.T) {
+	for _, name := range []string{"check", "check.ts"} { // a script's file is also a name of it
+		w := newWorld(t)
+		w.projectConfig(`{"hooks": {"before": {"script": "` + name + `"}}}`)
+		script := w.write(filepath.Join(w.project, ".tenon/scripts/check.ts"), "1")
+		if _, err := w.store.Trust(w.project); err != nil {
+			t.Fatal(err)
+		}
+		h := w.view().Hooks.Before
+		if len(h) != 1 || !h[0].Covers("1") || h[0].Covers("2") {
+			t.Errorf("%s: %+v", name, h)
+		}
+		w.write(script, "2 + 2")
+		if h := w.view().Hooks.Before; len(h) != 0 {
+			t.Errorf("%s: it runs although its script has changed", name)
+		}
+	}
+	if !(Hook{Script: "mine"}).Covers("anything") {
+		t.Error("the user's own needs no trust")
+	}
+}
+
 func TestAFileCanSetHostOnlyAndOnlyTheUsersOwnLeavesIt(t *testing.T) {
 	w := newWorld(t)
 	if w.view().Scripts.HostOnly {

@@ -23,6 +23,7 @@ type TrustItem struct {
 	File   string `json:"file"`
 	Shown  string `json:"shown"` // the command line or address, as written: variables stay names
 	digest string
+	texts  []string // of a hook that names a script: digests of what it may run
 }
 
 // TrustResult says what a project would start and whether that is trusted.

@@ -22,6 +22,11 @@ func (r *Run) fetches(engineName string) bool {
 func (h *host) Fetch(ctx context.Context, q engine.FetchRequest) (*engine.FetchResponse, error) {
 	r, wanted := h.r, outbound.Request(q)
 	name, shown := outbound.Describe(wanted)
+	release, over := r.callPlace(ctx)
+	if over != nil {
+		return nil, over
+	}
+	defer release()
 	id, err := h.spend()
 	if err != nil {
 		return nil, err.At(call.WebFetch, name)

@@ -10,6 +10,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/shelf"
 	"tenon/proto"
 )
 
@@ -95,11 +96,10 @@ func (r *Run) hook(ctx context.Context, point string, h config.Hook, input hookI
 		return fault.From(err)
 	}
 	p := part{name: name, engine: DefaultEngine, chain: []string{name}, program: engine.Program{Source: h.Code, Name: point + ".ts"}}
+	// Not the run's directory: a project that nobody trusts would put a script of
+	// its own in the place of the user's.
+	dir := h.Origin.Base
 	if h.Script != "" {
-		dir := r.cwd()
-		if h.Origin.Project {
-			dir = filepath.Clean(h.Origin.Base) // the file whose content was trusted
-		}
 		if r.m.o.Shelf == nil {
 			return fault.New(fault.NotFound, "the %s failed: there are no saved scripts here", name)
 		}
@@ -108,6 +108,10 @@ func (r *Run) hook(ctx context.Context, point string, h config.Hook, input hookI
 			f := fault.From(err)
 			return fault.New(fault.ScriptError, "the %s failed: %s", name, f.Message).WithHint("%s", f.Hint)
 		}
+		if !h.Covers(c.Text) {
+			return fault.New(fault.ScriptError, "the %s failed: %s is not the script that was trusted", name, c.File).
+				WithHint("look at it, then: tenon trust; only a script in %s is covered by it", filepath.Join(dir, shelf.Folder))
+		}
 		p = partOf(c, []string{name}, nil, DefaultEngine)
 		p.name = name
 	}
@@ -115,7 +119,9 @@ func (r *Run) hook(ctx context.Context, point string, h config.Hook, input hookI
 	if p.timeout == 0 || p.timeout > hookTime {
 		p.timeout = hookTime
 	}
-	o, err := r.part(ctx, &host{r: r, request: r.request()}, p)
+	by := r.host(r.request())
+	by.scripts = dir
+	o, err := r.part(ctx, by, p)
 	if err == nil && o.Err != nil {
 		err = o.Err
 	}

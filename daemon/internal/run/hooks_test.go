@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +41,9 @@ func hook(code string) []config.Hook { return []config.Hook{{Code: code}} }
 
 func TestHooksRunAroundAProgram(t *testing.T) {
 	r := shelved(t, map[string]string{"tidy.ts": "tidy"})
-	r.view.Hooks = config.Hooks{Before: hook("b"), OnSuccess: hook("s"), OnError: hook("e"), After: []config.Hook{{Script: "tidy"}, {Code: "a"}}}
+	r.view.Hooks = config.Hooks{Before: hook("b"), OnSuccess: hook("s"), OnError: hook("e"), After: []config.Hook{
+		{Script: "tidy", Origin: config.Origin{Base: r.caller.Dir}}, {Code: "a"},
+	}}
 	var n noted
 	run := func(code string) *proto.RunResult {
 		return r.exec(proto.ExecRequest{Code: code, MaxToolCalls: 1}, func(ctx context.Context, p engine.Program, h engine.Host) *engine.Outcome {
@@ -130,5 +134,46 @@ func TestHooksRunOnceWhateverEndsTheProgramAndNotForOneCall(t *testing.T) {
 	n.lines = nil
 	if _, err := r.m.Call(t.Context(), CallSpec{Spec: r.spec(proto.ExecRequest{}), Server: "fake", Tool: "one"}); err != nil || len(n.lines) != 0 {
 		t.Errorf("%v, %q", err, n.lines)
+	}
+}
+
+// A project that nobody trusts, or a session that adds a script to it, must not
+// decide what runs as a hook of the user's.
+func TestAHookFindsItsScriptWhereItsFileIsAndNotWhereTheRunIs(t *testing.T) {
+	r := shelved(t, map[string]string{"tidy.ts": "the project's", "helper.ts": "the project's"})
+	for name, text := range map[string]string{"tidy.ts": "mine", "helper.ts": "my helper"} {
+		file := filepath.Join(r.caller.Dir, "user", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.view.Hooks = config.Hooks{Before: []config.Hook{{Script: "tidy", Origin: config.Origin{Base: t.TempDir()}}}}
+	var n noted
+	res := r.exec(proto.ExecRequest{Code: "main"}, func(ctx context.Context, p engine.Program, h engine.Host) *engine.Outcome {
+		n.add(p)
+		if p.Source == "mine" || p.Source == "main" {
+			if _, err := h.RunScript(ctx, "helper", nil); err != nil {
+				t.Error(err)
+			}
+		}
+		return value("1")
+	})
+	if got := strings.Join(n.lines, ", "); got != "mine, my helper, main, the project's" || !res.OK {
+		t.Errorf("%s: %+v", got, res.Error)
+	}
+}
+
+func TestAProjectsHookRunsOnlyTheTextThatWasTrusted(t *testing.T) {
+	r := shelved(t, map[string]string{"tidy.ts": "changed since"})
+	r.view.Hooks = config.Hooks{Before: []config.Hook{{Script: "tidy", Origin: config.Origin{Base: r.caller.Dir, Project: true}, Texts: []string{"of another text"}}}}
+	res := r.exec(proto.ExecRequest{Code: "main"}, func(context.Context, engine.Program, engine.Host) *engine.Outcome {
+		t.Error("something ran")
+		return value("1")
+	})
+	if res.OK || !strings.Contains(res.Error.Message, "is not the script that was trusted") {
+		t.Errorf("%+v", res.Error)
 	}
 }

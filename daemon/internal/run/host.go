@@ -20,9 +20,16 @@ type host struct {
 	request call.Request // of every call, but for what is called
 	chain   []string     // of the scripts within the run that led here; empty: the run's own program
 	mark    string       // the last of them
+	scripts string       // the directory whose saved scripts it runs
+	sandbox string       // the mode that its program asked for; empty: none in particular
 }
 
 var _ engine.Host = (*host)(nil)
+
+// host is what the run's own program reaches.
+func (r *Run) host(request call.Request) *host {
+	return &host{r: r, request: request, scripts: r.cwd(), sandbox: r.spec.Exec.Sandbox}
+}
 
 // request is the part of a call that is the same for all calls of a run.
 func (r *Run) request() call.Request {
@@ -67,6 +74,11 @@ func (h *host) make(ctx context.Context, server, tool, method string, args []byt
 	r := h.r
 	// The program's own words: they are kept with each call, and no name is longer.
 	server, tool = clip(server, maxName), clip(tool, maxName)
+	release, over := r.callPlace(ctx)
+	if over != nil {
+		return engine.CallValue{}, over
+	}
+	defer release()
 	id, err := h.spend()
 	if err != nil {
 		return engine.CallValue{}, err.At(server, tool)

@@ -45,11 +45,11 @@ func (h *host) Resource(ctx context.Context, method string, params []byte) ([]by
 	path := h.r.m.o.Path
 	switch method {
 	case engine.MethodResourcesList:
-		return listed(h, "resources/list", q, func() (*proto.Resources, error) { return path.Resources(ctx, h.request, q) })
+		return listed(ctx, h, "resources/list", q, func() (*proto.Resources, error) { return path.Resources(ctx, h.request, q) })
 	case engine.MethodResourcesTemplates:
-		return listed(h, "resources/templates/list", q, func() (*proto.ResourceTemplates, error) { return path.Templates(ctx, h.request, q) })
+		return listed(ctx, h, "resources/templates/list", q, func() (*proto.ResourceTemplates, error) { return path.Templates(ctx, h.request, q) })
 	case engine.MethodPromptsList:
-		return listed(h, "prompts/list", q, func() (*proto.Prompts, error) { return path.Prompts(ctx, h.request, q) })
+		return listed(ctx, h, "prompts/list", q, func() (*proto.Prompts, error) { return path.Prompts(ctx, h.request, q) })
 	}
 	return nil, fault.New(fault.UsageError, "there is no method %q", clip(method, maxName))
 }
@@ -66,12 +66,17 @@ func (h *host) material(ctx context.Context, server, method string, args any, ra
 
 // listed makes a list within the run's budget. It stands among the run's calls;
 // history, which tells what was done, has only what was read.
-func listed[T any](h *host, method string, q proto.OfferQuery, list func() (T, error)) ([]byte, error) {
+func listed[T any](ctx context.Context, h *host, method string, q proto.OfferQuery, list func() (T, error)) ([]byte, error) {
 	r := h.r
 	server := q.Server
 	if server == "" {
 		server = everyServer
 	}
+	release, over := r.callPlace(ctx)
+	if over != nil {
+		return nil, over
+	}
+	defer release()
 	id, spent := h.spend()
 	if spent != nil {
 		return nil, spent.At(server, method)

@@ -60,7 +60,7 @@ func (h *host) RunScript(ctx context.Context, name string, input []byte) ([]byte
 	if r.m.o.Shelf == nil {
 		return nil, fault.New(fault.NotFound, "there is no saved script %q", name)
 	}
-	c, err := r.m.o.Shelf.Load(r.cwd(), name)
+	c, err := r.m.o.Shelf.Load(h.scripts, name)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +117,11 @@ func (r *Run) part(ctx context.Context, by *host, p part) (*engine.Outcome, erro
 	if e == nil {
 		return nil, r.m.noEngine(p.engine)
 	}
+	release, over := r.wait(ctx, r.levels[len(p.chain)-1])
+	if over != nil {
+		return nil, over
+	}
+	defer release()
 	if p.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, p.timeout, fault.New(fault.TimeoutExceeded, "%s exceeded its time of %s", p.name, p.timeout))
@@ -133,16 +138,16 @@ func (r *Run) part(ctx context.Context, by *host, p part) (*engine.Outcome, erro
 	program.Namespaces = r.namespaces(by.request, program.Source)
 	program.Fetch = r.fetches(p.engine)
 	program.Session = engine.SessionInfo{ID: r.spec.Session.ID, Cwd: r.cwd(), RunID: r.ID}
-	asked := narrower(program.Sandbox, r.spec.View)
+	asked := narrower(program.Sandbox, r.spec.View, by.sandbox)
 	if asked == "" {
-		asked = r.spec.Exec.Sandbox
+		asked = by.sandbox
 	}
 	if failure := r.placeOn(&program, p.engine, asked); failure != nil {
 		return nil, failure
 	}
 	clock := r.clocks.part()
 	program.Clock = clock
-	h := &host{r: r, request: by.request, chain: p.chain, mark: p.name}
+	h := &host{r: r, request: by.request, chain: p.chain, mark: p.name, scripts: by.scripts, sandbox: asked}
 	began := time.Now()
 	at := r.partBegins(p)
 	o := e.Run(ctx, program, h)

@@ -144,6 +144,8 @@ type Run struct {
 	result  *proto.RunResult // after done
 	status  string           // after done
 	release []func()
+	places  chan struct{}   // of calls: one for each in flight
+	levels  []chan struct{} // of programs within the run, by their depth
 
 	mu           sync.Mutex
 	made         int // calls begun
@@ -204,6 +206,7 @@ func (m *Manager) open(spec Spec, engineName string) (*Run, error) {
 		ID: "run_" + id.String(), m: m, spec: spec, began: time.Now(), engine: engineName,
 		limits: limitsOf(spec.Exec, spec.View.Script), done: make(chan struct{}),
 	}
+	r.openPlaces()
 	r.stream = &stream{run: r.ID, live: spec.OnFrame}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background()) // a run outlives the request that started it
 	r.clocks = newClocks(m.tokens, r.limits.wall, func() {
@@ -274,7 +277,7 @@ func (r *Run) program() *engine.Outcome {
 	if script.Fenced(p.Source) {
 		r.warn(proto.Warning{Kind: "CodeFence", Message: "the program stood in a Markdown code fence, which was left out: give the program alone"})
 	}
-	o := e.Run(r.ctx, p, &host{r: r, request: request})
+	o := e.Run(r.ctx, p, r.host(request))
 	r.clocks.computed(o.CPU)
 	hintName(o.Err, namespaces)
 	return o

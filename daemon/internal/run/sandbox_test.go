@@ -81,3 +81,35 @@ func TestEmbeddedIsConfinedWhateverIsAllowed(t *testing.T) {
 		t.Errorf("%+v, %+v", res, got)
 	}
 }
+
+func TestAScriptWithinAProgramIsNoWiderThanThatProgram(t *testing.T) {
+	for _, c := range []struct{ asked, outer, inner, want string }{
+		{"read-only", "", "// @sandbox workspace-write", "read-only"},
+		{"", "// @sandbox read-only", "// @sandbox workspace-write", "read-only"},
+		{"", "// @sandbox read-only", "", "read-only"},
+		{"", "", "// @sandbox read-only", "read-only"},
+		{"workspace-write", "", "// @sandbox full", "workspace-write"},
+		{"", "", "", "full"},
+	} {
+		r := shelved(t, map[string]string{"outer.ts": c.outer + "\nouter", "inner.ts": c.inner + "\ninner"})
+		r.view.Permissions.Sandbox = "full"
+		got := ""
+		r.m.o.Engines["node"] = byName(map[string]program{
+			"main": func(ctx context.Context, _ engine.Program, h engine.Host) *engine.Outcome {
+				_, err := h.RunScript(ctx, "outer", nil)
+				return &engine.Outcome{Err: fault.From(err)}
+			},
+			"outer": func(ctx context.Context, _ engine.Program, h engine.Host) *engine.Outcome {
+				_, err := h.RunScript(ctx, "inner", nil)
+				return &engine.Outcome{Err: fault.From(err)}
+			},
+			"inner": func(_ context.Context, p engine.Program, _ engine.Host) *engine.Outcome {
+				got = p.Sandbox
+				return value("1")
+			},
+		})
+		if res := r.start(proto.ExecRequest{Code: "main", Engine: "node", Sandbox: c.asked}).Wait(); !res.OK || got != c.want {
+			t.Errorf("%+v: %q, %+v", c, got, res.Error)
+		}
+	}
+}

@@ -61,18 +61,22 @@ func (m *Manager) prepare(spec *Spec) error {
 		x.TimeoutMS = &ms
 	}
 	if x.Sandbox == "" {
-		x.Sandbox = narrower(c.Sandbox, spec.View)
+		x.Sandbox = narrower(c.Sandbox, spec.View, "")
 	}
 	return nil
 }
 
-// narrower is the sandbox mode of a header where it is within what is allowed,
-// else none: a script never widens anything.
-func narrower(asked string, view *config.View) string {
+// narrower is the sandbox mode of a header where it is within what is allowed and
+// within the mode of the program that runs the script, empty for none; else none:
+// a script never widens anything.
+func narrower(asked string, view *config.View, within string) string {
 	dial, _ := policy.Dials(view.Permissions)
 	widest, err := sandbox.ParseMode(dial)
 	mode, bad := sandbox.ParseMode(asked)
 	if asked == "" || err != nil || bad != nil || mode.Wider(widest) {
+		return ""
+	}
+	if own, err := sandbox.ParseMode(within); within != "" && (err != nil || mode.Wider(own)) {
 		return ""
 	}
 	return asked

@@ -27,6 +27,8 @@ var Engines = []string{"embedded", "deno", "bun", "node"}
 
 // Bounds of what a header holds; a file can hold anything.
 const (
+	maxHeader      = 64 << 10 // bytes of comments that are read
+	maxParam       = 4000     // bytes of one @param
 	maxDescription = 2000
 	maxParams      = 50
 	maxExamples    = 20
@@ -40,9 +42,9 @@ const (
 // well: people write it above their default export.
 func ParseHeader(source string) Header {
 	var h Header
-	docs, lines := comments(source)
+	docs, lines := comments(source[:min(len(source), maxHeader)])
 	if len(docs) == 0 {
-		if m := firstDoc().FindString(source); m != "" {
+		if m := firstDoc().FindString(source); m != "" && len(m) <= maxHeader {
 			docs = append(docs, strip(m))
 		}
 	}
@@ -58,6 +60,8 @@ var firstDoc = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // the lines with // as one text. Other blocks, such as a licence, say nothing.
 func comments(source string) (docs []string, lines string) {
 	rest := strings.TrimPrefix(source, "\ufeff")
+	var said strings.Builder
+	defer func() { lines = said.String() }()
 	if strings.HasPrefix(rest, "#!") {
 		_, rest, _ = strings.Cut(rest, "\n")
 	}
@@ -66,19 +70,19 @@ func comments(source string) (docs []string, lines string) {
 		switch {
 		case strings.HasPrefix(rest, "//"):
 			line, after, _ := strings.Cut(rest[2:], "\n")
-			lines += strings.TrimRight(strings.TrimPrefix(line, " "), "\r") + "\n"
+			said.WriteString(strings.TrimRight(strings.TrimPrefix(line, " "), "\r") + "\n")
 			rest = after
 		case strings.HasPrefix(rest, "/*"):
 			block, after, closed := strings.Cut(rest[2:], "*/")
 			if !closed {
-				return docs, lines
+				return docs, ""
 			}
 			if strings.HasPrefix(block, "*") {
 				docs = append(docs, strip("/*"+block+"*/"))
 			}
 			rest = after
 		default:
-			return docs, lines
+			return docs, ""
 		}
 	}
 }

@@ -164,3 +164,24 @@ func FuzzParseHeader(f *testing.F) {
 		}
 	})
 }
+
+// A file can hold anything, and every list reads its header.
+func TestAHeaderOfAnythingIsReadInABoundedTime(t *testing.T) {
+	for name, source := range map[string]string{
+		"lines":       strings.Repeat("//\n", maxFile/3),
+		"array types": "// @param {string" + strings.Repeat("[]", maxFile/2-20) + "} x",
+		"parentheses": "// @param {" + strings.Repeat("(", maxFile/2-20) + strings.Repeat(")", maxFile/2-20) + "} x",
+		"description": "// @param {string} x " + strings.Repeat("word ", maxFile/6),
+		"stars":       "/**\n" + strings.Repeat(" *\n", maxFile/3-10) + "*/",
+		"no end":      strings.Repeat("/** @param ", maxFile/11),
+		"later":       "1;\n/**\n" + strings.Repeat(" * @param {any} x\n", maxFile/18-10) + "*/",
+	} {
+		began := time.Now()
+		h := ParseHeader(source)
+		s := Script{Name: "x", Header: h}
+		size := len(s.Declaration()) + len(s.Signature()) + len(s.Member()) + len(h.Description)
+		if took := time.Since(began); took > 10*time.Second || size > maxHeader {
+			t.Errorf("%s: %s, %d bytes", name, took, size)
+		}
+	}
+}

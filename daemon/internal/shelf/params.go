@@ -29,7 +29,10 @@ var paramLine = sync.OnceValue(func() *regexp.Regexp {
 })
 
 func (h *Header) param(text string) {
-	m := paramLine().FindStringSubmatch(text)
+	var m []string
+	if len(text) <= maxParam {
+		m = paramLine().FindStringSubmatch(text)
+	}
 	if m == nil {
 		h.problem("@param %s: write {type} name, or {type} [name=default], and a description", clip(firstLine(text), 60))
 		return

@@ -48,7 +48,9 @@ func TestASessionReadsItsOwnRunsOnly(t *testing.T) {
 		t.Fatal("no events")
 	}
 
-	res, err := mine.Exec(ctx, proto.ExecRequest{Code: `emit("priceless".repeat(20000)); "priceless"`}, nil)
+	res, err := mine.Exec(ctx, proto.ExecRequest{
+		Code: `emit("priceless".repeat(20000)); "priceless"`, Args: []string{"priceless"}, Input: json.RawMessage(`"priceless"`),
+	}, nil)
 	if err != nil || !res.OK {
 		t.Fatalf("%+v, %v", res, err)
 	}

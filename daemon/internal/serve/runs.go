@@ -139,13 +139,13 @@ func (r runs) one(ctx context.Context, c *peer.Caller, one run.CallSpec, cwd str
 	return r.d.runs.Call(ctx, one)
 }
 
-// List shows live runs first, then what history keeps, newest first. The
-// programs of others are left out.
+// List shows live runs first, then what history keeps, newest first. Of the runs
+// of others the program is left out, and what it was given.
 func (r runs) List(ctx context.Context, c *peer.Caller, q api.RunQuery) ([]proto.Run, error) {
 	rows, err := r.list(ctx, q)
 	for i := range rows {
 		if c.MayTouch(peer.ReadRun, rows[i].Session) != nil {
-			rows[i].Code = ""
+			rows[i].Code, rows[i].Options = "", nil
 		}
 	}
 	return rows, err

@@ -79,14 +79,17 @@ func (s scripts) Get(_ context.Context, c *peer.Caller, name string) (*proto.Scr
 }
 
 // Save keeps a script. A session may add to the scripts of its project where the
-// configuration and its sandbox let it; it replaces none and adds none of the
-// user's. A stranger adds none.
+// configuration and its sandbox let it; it replaces and shadows none and adds none
+// of the user's. A stranger adds none.
 func (s scripts) Save(ctx context.Context, c *peer.Caller, r proto.ScriptSave) (*proto.Script, error) {
 	where := r.Where
 	if where == "" {
 		where = shelf.Project
 	}
 	if err := s.maySave(c, where, r.Force); err != nil {
+		return nil, err
+	}
+	if err := s.shadows(c, r.Name); err != nil {
 		return nil, err
 	}
 	code := r.Code
@@ -137,6 +140,21 @@ func (s scripts) maySave(c *peer.Caller, where string, force bool) error {
 			WithHint("the user saves it: tenon scripts save NAME --run ID")
 	}
 	return nil
+}
+
+// shadows refuses a session a name under which it finds a script already, in
+// whatever folder: a project's comes before the user's and a nearer one before
+// another, so that adding it would replace what the user or a program runs.
+func (s scripts) shadows(c *peer.Caller, name string) error {
+	if c.Class != peer.Agent {
+		return nil
+	}
+	have, err := s.d.shelf.Find(s.dir(c), name)
+	if err != nil {
+		return nil // there is none
+	}
+	return fault.New(fault.UsageError, "there is a script %s already: %s", have.Name, have.File).
+		WithHint("a session replaces none, nor comes before one: save it under another name")
 }
 
 // promoted is the program of a run as a script: with a header that says where it

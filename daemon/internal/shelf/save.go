@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tenon/daemon/internal/config"
@@ -28,6 +30,10 @@ type Saving struct {
 func (s *Shelf) Save(w Saving) (*Script, error) {
 	if err := CheckName(w.Name); err != nil {
 		return nil, err
+	}
+	if ext := path.Ext(w.Name); slices.Contains(extensions, ext) { // "a.ts" is the file of a script "a"
+		return nil, fault.New(fault.UsageError, "%q would be the file of a script, not its name", w.Name).
+			WithHint("without the extension: %s", strings.TrimSuffix(w.Name, ext))
 	}
 	if len(w.Code) > maxFile {
 		return nil, fault.New(fault.UsageError, "the script has %d bytes, more than %d", len(w.Code), maxFile)

@@ -85,7 +85,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 	top := tree(t, map[string]string{".git/HEAD": "x", "else/x": "", ".tenon/scripts/out": "->else"})
 	s := New("")
 	for _, w := range []Saving{
-		{Dir: top, Name: "../a", Code: "1"}, {Dir: top, Name: "/a", Code: "1"}, {Dir: top, Name: "_lib", Code: "1"}, {Dir: top, Name: "a.ts/", Code: "1"},
+		{Dir: top, Name: "../a", Code: "1"}, {Dir: top, Name: "/a", Code: "1"}, {Dir: top, Name: "_lib", Code: "1"}, {Dir: top, Name: "a.ts/", Code: "1"}, {Dir: top, Name: "a.ts", Code: "1"}, {Dir: top, Name: "b/a.mjs", Code: "1"},
 		{Dir: top, Name: "", Code: "1"}, {Dir: top, Name: strings.Repeat("a", 200), Code: "1"}, {Dir: top, Name: "a", Code: "  \n"},
 		{Dir: top, Name: "a", Code: strings.Repeat("1", maxFile+1)}, {Dir: "", Name: "a", Code: "1"},
 	} {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"tenon/daemon/internal/engine/attached"
@@ -165,8 +166,9 @@ type Options struct {
 
 // Server is the HTTP side of the daemon. It is safe for concurrent use.
 type Server struct {
-	o   Options
-	mux *http.ServeMux
+	o        Options
+	mux      *http.ServeMux
+	contents func() document // of OpenAPI
 }
 
 // New makes the server of the unix socket; see Guard for TCP.
@@ -184,6 +186,13 @@ func New(o Options) *Server {
 		o.Events = NewHub(0)
 	}
 	s := &Server{o: o, mux: http.NewServeMux()}
+	s.contents = sync.OnceValue(func() document {
+		d, err := describe(table)
+		if err != nil {
+			panic(err) // of what is compiled in: the tests describe every route
+		}
+		return d
+	})
 	for _, r := range table {
 		s.mux.Handle(r.Method+" "+r.Path, s.handle(r))
 	}

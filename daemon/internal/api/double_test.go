@@ -126,11 +126,11 @@ func (d doubleRuns) ExecAttached(ctx context.Context, _ *peer.Caller, r proto.Ex
 	return d.exec(ctx, r), nil
 }
 func (d doubleRuns) ReadResource(_ context.Context, _ *peer.Caller, r proto.ResourceRead, _ func(proto.Frame)) (*proto.CallResult, error) {
-	return &proto.CallResult{Text: r.URI}, nil
+	return &proto.CallResult{Text: r.URI}, d.did("read " + r.URI)
 }
 
 func (d doubleRuns) GetPrompt(_ context.Context, _ *peer.Caller, r proto.PromptGet, _ func(proto.Frame)) (*proto.CallResult, error) {
-	return &proto.CallResult{Text: r.Name}, nil
+	return &proto.CallResult{Text: r.Name}, d.did("prompt " + r.Name)
 }
 
 func (d doubleRuns) Call(_ context.Context, _ *peer.Caller, r proto.CallRequest, asked func(proto.Frame)) (*proto.CallResult, error) {

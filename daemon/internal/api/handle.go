@@ -35,6 +35,9 @@ func (s *Server) handle(route Route) http.Handler {
 		if err == nil && route.may != "" {
 			err = caller.May(route.may)
 		}
+		if err == nil {
+			err = route.parameters(r)
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return
@@ -181,21 +184,31 @@ func decode(r *http.Request, v any) error {
 	return nil
 }
 
-// query reads the parameters of a URL; ones that the route does not know are
-// refused. dir and config name the caller's place and belong to every route.
-func query(r *http.Request, known ...string) (url.Values, error) {
+// parameters looks at the parameters of a URL; ones that the route does not know
+// are refused. dir and config name the caller's place and belong to every route.
+func (route Route) parameters(r *http.Request) error {
+	if route.as == asMCP { // whose clients may say what they like there
+		return nil
+	}
 	got, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.New(fault.UsageError, "cannot read the query: %w", err)
+		return fault.New(fault.UsageError, "cannot read the query: %w", err)
+	}
+	var known []string
+	for _, p := range route.query {
+		known = append(known, p.name)
+		if said := got.Get(p.name); p.kind == "flag" && said != "" && said != "true" && said != "false" {
+			return fault.New(fault.UsageError, "parameter %s must be true or false, not %q", p.name, said)
+		}
 	}
 	known = append(known, "dir", "config")
 	for name := range got {
 		if !slices.Contains(known, name) {
-			return nil, fault.New(fault.UsageError, "unknown parameter %q", name).
+			return fault.New(fault.UsageError, "unknown parameter %q", name).
 				WithHint("this route takes %s", strings.Join(known, ", "))
 		}
 	}
-	return got, nil
+	return nil
 }
 
 // number reads a whole parameter of at least 0; absent is 0.

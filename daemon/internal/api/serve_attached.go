@@ -20,9 +20,6 @@ func (s *Server) serveAttached(w http.ResponseWriter, r *http.Request, c *peer.C
 		return fault.New(fault.UsageError, "this route needs the header Upgrade: %s", proto.UpgradeAttached).
 			WithHint("POST /v1/exec runs programs in the daemon")
 	}
-	if _, err := query(r); err != nil {
-		return err
-	}
 	head := fmt.Sprintf("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n%s: %s\r\n\r\n", proto.UpgradeAttached,
 		proto.HeaderProtocol, w.Header().Get(proto.HeaderProtocol), proto.HeaderBuild, w.Header().Get(proto.HeaderBuild))
 	conn, buffered, err := http.NewResponseController(w).Hijack()

@@ -41,10 +41,7 @@ func (s *Server) serveServers(w http.ResponseWriter, r *http.Request, c *peer.Ca
 }
 
 func (s *Server) serveServer(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "learn")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	item, err := s.o.Servers.Get(r.Context(), c, r.PathValue("name"), q.Get("learn") == "true")
 	return one(w, item, err)
 }
@@ -55,11 +52,9 @@ func (s *Server) serveRestart(w http.ResponseWriter, r *http.Request, c *peer.Ca
 }
 
 func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "query", "namespace", "limit", "offset")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	search := proto.Search{Query: q.Get("query"), Namespace: q.Get("namespace"), Directory: c.Dir}
+	var err error
 	if search.Limit, err = number(q, "limit"); err != nil {
 		return err
 	}
@@ -71,11 +66,9 @@ func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request, c *peer.Cal
 }
 
 func (s *Server) serveCatalog(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "budget", "since", "noStart")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	ask := proto.CatalogQuery{Since: q.Get("since"), NoStart: q.Get("noStart") == "true", Directory: c.Dir}
+	var err error
 	if ask.Budget, err = number(q, "budget"); err != nil {
 		return err
 	}
@@ -84,10 +77,7 @@ func (s *Server) serveCatalog(w http.ResponseWriter, r *http.Request, c *peer.Ca
 }
 
 func (s *Server) serveTypes(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "path")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	types, err := s.o.Servers.Types(r.Context(), c, proto.TypesQuery{Paths: q["path"], Directory: c.Dir})
 	return one(w, types, err)
 }

@@ -12,11 +12,9 @@ import (
 
 // offerQuery reads the parameters of a list of resources, templates or prompts.
 func offerQuery(r *http.Request) (proto.OfferQuery, error) {
-	q, err := query(r, "server", "cursor", "limit")
-	if err != nil {
-		return proto.OfferQuery{}, err
-	}
+	q := r.URL.Query()
 	out := proto.OfferQuery{Server: q.Get("server"), Cursor: q.Get("cursor")}
+	var err error
 	out.Limit, err = number(q, "limit")
 	return out, err
 }
@@ -54,9 +52,6 @@ func (s *Server) serveResourceRead(w http.ResponseWriter, r *http.Request, c *pe
 	if err := decode(r, &req); err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
-		return err
-	}
 	return s.serveOneCall(w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
 		return s.o.Runs.ReadResource(ctx, c, req, asked)
 	})
@@ -66,9 +61,6 @@ func (s *Server) serveResourceRead(w http.ResponseWriter, r *http.Request, c *pe
 func (s *Server) servePromptGet(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	var req proto.PromptGet
 	if err := decode(r, &req); err != nil {
-		return err
-	}
-	if _, err := query(r); err != nil {
 		return err
 	}
 	var words map[string]string

@@ -17,16 +17,14 @@ import (
 var statuses = []string{"running", "ok", "failed", "cancelled", "lost"}
 
 func (s *Server) serveRuns(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "session", "live", "status", "since", "server", "tool", "limit")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	want := RunQuery{
 		Session: q.Get("session"), Live: q.Get("live") == "true", Status: q.Get("status"), Server: q.Get("server"), Tool: q.Get("tool"),
 	}
 	if want.Status != "" && !slices.Contains(statuses, want.Status) {
 		return fault.New(fault.UsageError, "parameter status must be one of %s, not %q", strings.Join(statuses, ", "), want.Status)
 	}
+	var err error
 	if want.Since, err = moment(q, "since"); err != nil {
 		return err
 	}
@@ -39,10 +37,7 @@ func (s *Server) serveRuns(w http.ResponseWriter, r *http.Request, c *peer.Calle
 
 // serveStats counts what came of the calls, or runs, that history keeps.
 func (s *Server) serveStats(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "by", "since")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	since, err := moment(q, "since")
 	if err != nil {
 		return err
@@ -72,10 +67,7 @@ func (s *Server) serveRun(w http.ResponseWriter, r *http.Request, c *peer.Caller
 // serveOutput gives the whole output of a run, or one of its artifacts, as
 // bytes: nothing of it is interpreted.
 func (s *Server) serveOutput(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
-	q, err := query(r, "artifact")
-	if err != nil {
-		return err
-	}
+	q := r.URL.Query()
 	out, err := s.o.Runs.Output(r.Context(), c, r.PathValue("id"), q.Get("artifact"))
 	if err != nil {
 		return err

@@ -18,9 +18,6 @@ func (s *Server) serveExec(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	if err := decode(r, &req); err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
-		return err
-	}
 	if err := s.beside(w, c, req); err != nil {
 		return err
 	}
@@ -112,9 +109,6 @@ func (s *Server) tellResult(out *stream, end proto.Frame, result *proto.RunResul
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Caller) error {
 	var req proto.CallRequest
 	if err := decode(r, &req); err != nil {
-		return err
-	}
-	if _, err := query(r); err != nil {
 		return err
 	}
 	return s.serveOneCall(w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -24,7 +25,7 @@ type artifact struct {
 }
 
 // Put keeps bytes a run or a call produced and returns their handle. They are
-// kept as they are, except that secrets in text are masked. An error means that
+// kept as they are, except that secrets in text are masked, of whatever media type. An error means that
 // nothing is kept; the handle is then empty.
 func (s *Store) Put(run, name, mimeType string, data []byte) (proto.Artifact, error) {
 	return s.keep("artifact", run, name, mimeType, data)
@@ -37,7 +38,8 @@ func (s *Store) PutOutput(run string, data []byte) (proto.Artifact, error) {
 }
 
 func (s *Store) keep(kind, run, name, mimeType string, data []byte) (proto.Artifact, error) {
-	if textual(mimeType) {
+	if textual(mimeType) || utf8.Valid(data) { // whatever it is called
+
 		data = []byte(s.redact.Text(string(data)))
 	}
 	id, err := uuid.NewV7()

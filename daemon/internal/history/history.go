@@ -107,6 +107,13 @@ type Intent struct {
 	Started                              time.Time
 }
 
+// masked is the intent without secrets: its names are words of a program where no
+// server knows them.
+func (i Intent) masked(r *Redactor) Intent {
+	i.Server, i.Tool = r.Text(i.Server), r.Text(i.Tool)
+	return i
+}
+
 // Outcome is how a call ended.
 type Outcome struct {
 	Status  string // ok, error, denied, cancelled, unknown
@@ -172,6 +179,7 @@ func (s *Store) RunEnded(e RunEnd) {
 // Begin records the intent of a call before it is sent, so that a daemon killed
 // in between leaves a trace. The number pairs it with Finish.
 func (s *Store) Begin(i Intent) uint64 {
+	i = i.masked(s.redact)
 	return s.append(func(buf []byte, id uint64) []byte { return i.line(buf, id) })
 }
 

@@ -26,13 +26,16 @@ func TestSecretsAreInNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.RunStarted(Run{ID: "run_1", Session: "S", Code: "call(" + string(quoted) + ")", Started: time.Now()})
-	i := Intent{Run: "run_1", Server: "fake", Tool: "echo"}
+	i := Intent{Run: "run_1", Server: "no " + secret, Tool: "no " + secret} // as a program calls it
 	s.Finish(s.Begin(i), i, Outcome{Status: "error", Message: "bad token " + secret, Input: []byte(`{"t":` + string(quoted) + `}`)})
 	s.RunEnded(RunEnd{ID: "run_1", Status: "failed", Ended: time.Now(), Result: result(t, proto.RunResult{
 		ID: "run_1", Value: json.RawMessage(`{"pin":123456789,"word":"turned on"}`), Stdout: "Authorization: Bearer abc.DEF-123_456xyz",
 		Logs: []proto.Log{{Message: secret}},
 	})})
 	if _, err := s.PutOutput("run_1", []byte(secret)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put("run_1", secret+".yaml", "application/"+secret, []byte("key: "+secret)); err != nil {
 		t.Fatal(err)
 	}
 	s.Audit("a", "b", secret)

@@ -201,7 +201,7 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 		return err
 	case artifact:
 		_, err := tx.Exec(`INSERT OR IGNORE INTO artifacts (id, run, kind, name, mime, bytes, created) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			d.ID, d.run, d.kind, s.redact.Text(d.Name), d.MimeType, d.Bytes, d.created.UnixMilli())
+			d.ID, d.run, d.kind, s.redact.Text(d.Name), s.redact.Text(d.MimeType), d.Bytes, d.created.UnixMilli())
 		return err
 	}
 	return nil
@@ -212,6 +212,7 @@ const insertCall = `INSERT INTO calls (life, intent, run, n, session, server, to
 
 func (s *Store) insertCall(st *sql.Stmt, r record) error {
 	d := r.data.(*ended)
+	d.Intent = d.masked(s.redact)
 	_, err := st.Exec(s.life, int64(r.intent), d.Run, d.Call, d.Session, d.Server, d.Tool, d.Instance,
 		d.Started.UnixMilli(), d.Status, d.Kind, s.redact.Text(d.Message), d.MS, s.redact.Head(string(d.Input), inputBytes))
 	return err

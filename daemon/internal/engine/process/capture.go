@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // capture keeps the head of what a process writes to one stream, and passes it
@@ -47,8 +48,12 @@ func (c *capture) copy() {
 	}
 }
 
-// text is what was kept, once the process has ended; a stream that something
-// outside its tree holds open is closed.
+// cutMark ends a text of which the rest was dropped. What masks secrets knows by
+// it that one may be cut through before it.
+const cutMark = "…"
+
+// text is what was kept, once the process has ended, with cutMark where that is
+// not all; a stream that something outside its tree holds open is closed.
 func (c *capture) text() string {
 	t := time.NewTimer(lastWords)
 	defer t.Stop()
@@ -60,7 +65,16 @@ func (c *capture) text() string {
 	<-c.done
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strings.ToValidUTF8(string(c.kept), "\ufffd")
+	kept, mark := c.kept, ""
+	if c.dropped > 0 {
+		mark = cutMark
+		for range utf8.UTFMax - 1 { // what is left of a character that was cut through
+			if r, size := utf8.DecodeLastRune(kept); r == utf8.RuneError && size == 1 {
+				kept = kept[:len(kept)-1]
+			}
+		}
+	}
+	return strings.ToValidUTF8(string(kept), "\ufffd") + mark
 }
 
 func (c *capture) lost() int64 {

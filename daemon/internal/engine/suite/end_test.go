@@ -197,8 +197,12 @@ func TestStandardStreamsAreKept(t *testing.T) {
 			}
 		}
 		out, _ := r.run(t.Context(), "process.stdout.write('x'.repeat(5000)); 1", func(p *engine.Program) { p.Limits.Capture = 1000 })
-		if len(out.Stdout) != 1000 || out.Dropped.OutputBytes != 4000 {
+		if out.Stdout != strings.Repeat("x", 1000)+"…" || out.Dropped.OutputBytes != 4000 {
 			t.Errorf("%d bytes, %+v", len(out.Stdout), out.Dropped)
+		}
+		out, _ = r.run(t.Context(), "process.stdout.write('é'.repeat(600)); 1", func(p *engine.Program) { p.Limits.Capture = 999 })
+		if out.Stdout != strings.Repeat("é", 499)+"…" {
+			t.Errorf("%q", out.Stdout)
 		}
 	})
 }

@@ -22,6 +22,11 @@ const (
 	maxDocument = 64 << 20  // bytes
 	maxValues   = 5_000_000 // values, after aliases of YAML are followed
 	maxNested   = 500
+
+	maxOperations = 20_000
+	maxNotes      = 50        // of what is left out, that are told one by one
+	maxWritten    = 1_000_000 // parts of all tools' schemas together
+	leastWritten  = 200       // parts that every tool's schemas may have in any case
 )
 
 // document is an OpenAPI document as plain values: map[string]any, []any,
@@ -31,6 +36,11 @@ type document struct {
 	text []byte
 	root map[string]any
 	old  bool // version 3.0, whose schemas are not yet JSON Schema
+
+	written int // parts of schemas, of all tools so far
+
+	mu    sync.Mutex // guards nodes
+	nodes *yaml.Node // the text once more, with lines; nil: not read, or forgotten
 }
 
 // parseDocument reads JSON or YAML. A mistake names the place.
@@ -180,11 +190,10 @@ func (d *document) line(path []string) int {
 	if len(d.text) > maxLocated {
 		return 0
 	}
-	var root yaml.Node // JSON is YAML
-	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+	n := d.located()
+	if n == nil {
 		return 0
 	}
-	n := root.Content[0]
 	line := n.Line
 	for _, name := range path {
 		found := false
@@ -203,6 +212,30 @@ func (d *document) line(path []string) int {
 		}
 	}
 	return line
+}
+
+// located is the document with its lines; nil when they cannot be told. It is read
+// once for all mistakes of one reading: a document may have thousands.
+func (d *document) located() *yaml.Node {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nodes == nil {
+		d.nodes = &yaml.Node{}
+		if yaml.Unmarshal(d.text, d.nodes) != nil { // JSON is YAML
+			d.nodes = &yaml.Node{}
+		}
+	}
+	if len(d.nodes.Content) == 0 {
+		return nil
+	}
+	return d.nodes.Content[0]
+}
+
+// forget gives back what only messages need.
+func (d *document) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nodes = nil
 }
 
 // find follows a reference within the document; false when it leads nowhere or

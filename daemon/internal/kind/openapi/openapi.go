@@ -214,10 +214,15 @@ func (c *client) cause(err error) string {
 }
 
 func (s *Source) read(text []byte) (*loaded, error) {
-	doc, err := parseDocument(s.spec.Document, text)
+	name := s.spec.Document
+	if from, err := url.Parse(name); err == nil && config.IsAddress(name) {
+		name = publicAddress(from) // messages have it, and its query may be a proof
+	}
+	doc, err := parseDocument(name, text)
 	if err != nil {
 		return nil, err
 	}
+	defer doc.forget()
 	operations, notes := doc.operations(hidden(s.spec))
 	for _, note := range notes {
 		s.say("left out: " + note)

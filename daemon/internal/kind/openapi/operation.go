@@ -53,11 +53,19 @@ const bodyProperty = "body"
 // operations reads every operation of the document. What cannot be one is told in
 // notes and left out.
 func (d *document) operations(hidden func(p parameter) bool) (out []*operation, notes []string) {
+	untold, beyond := 0, 0
+	leave := func(at []string, format string, args ...any) {
+		if len(notes) == maxNotes {
+			untold++
+			return
+		}
+		notes = append(notes, d.wrong(at, format, args...).Message)
+	}
 	paths, _ := d.root["paths"].(map[string]any)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		item := d.object(paths[path])
 		if item == nil && !strings.HasPrefix(path, "x-") {
-			notes = append(notes, d.wrong([]string{"paths", path}, "is no object, or refers to another document").Message)
+			leave([]string{"paths", path}, "is no object, or refers to another document")
 		}
 		for _, method := range methods {
 			if item[method] == nil {
@@ -66,16 +74,26 @@ func (d *document) operations(hidden func(p parameter) bool) (out []*operation, 
 			at := []string{"paths", path, method}
 			op := d.object(item[method])
 			if op == nil {
-				notes = append(notes, d.wrong(at, "is no object").Message)
+				leave(at, "is no object")
+				continue
+			}
+			if len(out) == maxOperations {
+				beyond++
 				continue
 			}
 			one, err := d.operation(path, method, item, op, hidden)
 			if err != nil {
-				notes = append(notes, d.wrong(at, "%v", err).Message)
+				leave(at, "%v", err)
 				continue
 			}
 			out = append(out, one)
 		}
+	}
+	if untold > 0 {
+		notes = append(notes, fmt.Sprintf("%d more", untold))
+	}
+	if beyond > 0 {
+		notes = append(notes, fmt.Sprintf("%d operations, for there are more than %d", beyond, maxOperations))
 	}
 	name(out)
 	return out, notes

@@ -151,6 +151,9 @@ func (o *operation) request(ctx context.Context, base string, arguments json.Raw
 			return nil, fmt.Errorf("argument %s: %w", p.property, err)
 		}
 	}
+	if err := whole(o.path, path); err != nil {
+		return nil, err
+	}
 	var data []byte
 	contentType := ""
 	if o.body != nil {
@@ -189,6 +192,19 @@ func (o *operation) request(ctx context.Context, base string, arguments json.Raw
 		r.Header.Set("Cookie", strings.Join(cookies, "; "))
 	}
 	return r, nil
+}
+
+// whole refuses a path in which arguments have made a part "." or "..": whoever
+// resolves it asks for something else. One argument alone is looked at before; a
+// style, a text beside it or a second one may add the dots.
+func whole(template, path string) error {
+	parts := strings.Split(path, "/") // what an argument brings is escaped
+	for i, written := range strings.Split(template, "/") {
+		if i < len(parts) && written != parts[i] && (parts[i] == "." || parts[i] == "..") {
+			return fmt.Errorf("the arguments make %q of %q in the path: it would be another request", parts[i], written)
+		}
+	}
+	return nil
 }
 
 // base is the address that an operation's requests go to, and whether they may

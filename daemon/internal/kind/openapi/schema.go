@@ -16,13 +16,46 @@ type schemas struct {
 	defs   map[string]any
 	names  map[string]string // reference -> name of its definition
 	size   int
+	most   int // of size
 }
 
 // maxSchema bounds the parts of one tool's schemas; what lies beyond is anything.
 const maxSchema = 20_000
 
+// newSchemas begins the schemas of one tool. One large schema that every operation
+// refers to is written for each of them, so all together are bounded as well.
 func newSchemas(d *document, answer bool) *schemas {
-	return &schemas{doc: d, answer: answer, defs: map[string]any{}, names: map[string]string{}}
+	most := min(maxSchema, max(leastWritten, maxWritten-d.written))
+	return &schemas{doc: d, answer: answer, defs: map[string]any{}, names: map[string]string{}, most: most}
+}
+
+// add counts parts, and says whether they are still to be written.
+func (s *schemas) add(parts int) bool {
+	s.size += parts
+	s.doc.written += parts
+	return s.size <= s.most
+}
+
+// weight is how many parts a value counts that is copied as it is.
+func weight(v any) int {
+	const line = 64 // bytes of text that count as one part
+	switch t := v.(type) {
+	case string:
+		return len(t) / line
+	case []any:
+		n := len(t)
+		for _, item := range t {
+			n += weight(item)
+		}
+		return n
+	case map[string]any:
+		n := len(t)
+		for name, item := range t {
+			n += weight(name) + weight(item)
+		}
+		return n
+	}
+	return 0
 }
 
 // dropped are keywords that say nothing to a validator or a reader of types.
@@ -37,7 +70,7 @@ var (
 
 // of is a schema, written anew. What is no schema allows everything.
 func (s *schemas) of(v any, depth int) any {
-	if s.size++; s.size > maxSchema || depth > maxNested {
+	if !s.add(1) || depth > maxNested {
 		return map[string]any{}
 	}
 	if b, ok := v.(bool); ok {
@@ -49,6 +82,10 @@ func (s *schemas) of(v any, depth int) any {
 	}
 	if ref, ok := in["$ref"].(string); ok {
 		return s.reference(ref, in, depth)
+	}
+	if s.size+children(in) > s.most { // looking at each of them would cost as much as writing them
+		s.size = s.most + 1
+		return map[string]any{}
 	}
 	out := make(map[string]any, len(in))
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -68,7 +105,7 @@ func (s *schemas) of(v any, depth int) any {
 				out[name] = all
 			}
 		case name == "$defs" || name == "definitions": // reached by references
-		default:
+		case s.add(weight(value)):
 			out[name] = value
 		}
 	}
@@ -77,6 +114,18 @@ func (s *schemas) of(v any, depth int) any {
 		return modern(in, out)
 	}
 	return out
+}
+
+// children is how many schemas stand directly within one.
+func children(in map[string]any) (n int) {
+	for _, name := range mapBelow {
+		m, _ := in[name].(map[string]any)
+		n += len(m)
+	}
+	for _, name := range listBelow {
+		n += len(anyList(in[name]))
+	}
+	return n
 }
 
 func (s *schemas) each(v any, depth int) map[string]any {
@@ -207,5 +256,5 @@ func (s *schemas) whole(v any) (json.RawMessage, bool) {
 		out["$defs"] = s.defs
 	}
 	text, err := json.Marshal(out)
-	return text, err == nil && s.size <= maxSchema
+	return text, err == nil && s.size <= s.most
 }

@@ -85,6 +85,8 @@ var withoutDaemon = map[string]string{
 	"exec": "-e 1", "call": "fake echo", "search": "x", "catalog": "", "types": "", "ls": "", "sessions": "", "sessions end": "x", "leases": "",
 	"release": "x", "restart": "x", "runs": "", "runs list": "", "runs show": "x", "runs output": "x", "runs cancel": "x",
 	"approvals": "", "approve": "x", "deny": "x", "trust": "", "opencode install": "--v1", "opencode uninstall": "",
+	"runs stats": "", "runs rerun": "x", "resources": "", "resources list": "", "resources read": "demo://a",
+	"prompts": "", "prompts list": "", "prompts get": "x",
 	"run": "x", "scripts": "", "scripts list": "", "scripts show": "x", "scripts save": "x -",
 	"preset": "", "preset list": "", "preset show": "", "preset use": "yolo",
 	"daemon status": "",

@@ -57,6 +57,13 @@ func TestProgressComesBeforeTheAnswerAndOnlyToWhoAskedForIt(t *testing.T) {
 			t.Error("progress without a token")
 		}
 		c.exec(`await fake.sleep({ms: 60, progress: 2})`, mcp.Meta{"progressToken": "tok"})
+		// It is sent before the answer; this client hands it on beside the answer.
+		r.eventually("the last progress", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			n := len(c.progress)
+			return n > 0 && strings.HasSuffix(c.progress[n-1].Message, "fake/sleep ok")
+		})
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		var texts []string

@@ -103,7 +103,7 @@ func TestFailuresAreContentWithKindAndHint(t *testing.T) {
 		{"exec", map[string]any{"code": "1", "timeout": 0}, []string{"InvalidToolInput", "at least 0.1"}},
 		{"exec", map[string]any{"code": "1", "engine": "nope"}, []string{"EngineUnavailable", "embedded"}},
 		{"call", map[string]any{"server": "fak", "tool": "echo"}, []string{"UnknownTool", "did you mean fake"}},
-		{"call", map[string]any{"server": "fake", "tool": "echo", "arguments": map[string]any{}}, []string{"InvalidToolInput", "tools.fake.echo("}},
+		{"call", map[string]any{"server": "fake", "tool": "echo", "arguments": map[string]any{}}, []string{"InvalidToolInput", "arguments: { text: string }"}},
 	} {
 		res := c.call(one.tool, one.args, nil)
 		for _, want := range one.want {

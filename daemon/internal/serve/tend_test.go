@@ -93,15 +93,19 @@ func (r *running) attach(session string) (ask func(method string, params any) *p
 		if err := ws.Write(ctx, websocket.MessageText, text); err != nil {
 			r.t.Fatal(err)
 		}
-		_, answer, err := ws.Read(ctx)
-		var got proto.RPCMessage
-		if err == nil {
-			err = json.Unmarshal(answer, &got)
+		for { // what the daemon tells by itself may come between
+			_, answer, err := ws.Read(ctx)
+			var got proto.RPCMessage
+			if err == nil {
+				err = json.Unmarshal(answer, &got)
+			}
+			if err != nil {
+				r.t.Fatalf("%s: %v, %s", method, err, answer)
+			}
+			if got.Method == "" && string(got.ID) == string(id) {
+				return got.Error
+			}
 		}
-		if err != nil {
-			r.t.Fatalf("%s: %v, %s", method, err, answer)
-		}
-		return got.Error
 	}
 	hello := proto.Hello{Protocol: proto.Protocol, Build: proto.Build{Version: "1"}, Plugin: "test", Host: "opencode-v1", PID: os.Getpid(), Directory: r.paths.Home, Env: env}
 	if failed := ask(proto.MethodHello, hello); failed != nil {

@@ -10,11 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -32,7 +32,12 @@ type Options struct {
 	Compile    string   // its hidden command that compiles
 	Environ    []string // KEY=value, for processes in the sandbox mode full
 	Stderr     io.Writer
+	LoadTime   time.Duration // for the top level of a module; 0: DefaultLoadTime
 }
+
+// DefaultLoadTime is less than a server has for its start, so that it is the
+// module that is told.
+const DefaultLoadTime = 30 * time.Second
 
 // Source serves one module. It is a stdio.Source.
 type Source struct {
@@ -87,6 +92,9 @@ type job struct {
 
 // New makes a Source; nothing is read yet. Close pairs with it.
 func New(o Options) (*Source, error) {
+	if o.LoadTime <= 0 {
+		o.LoadTime = DefaultLoadTime
+	}
 	s := &Source{o: o, bundler: bundler{o.Spec}, changed: make(chan struct{}, 1)}
 	s.log = slog.New(slog.DiscardHandler)
 	var err error
@@ -189,6 +197,10 @@ func (s *Source) read(ctx context.Context) (*loaded, map[string]string, error) {
 	if err != nil {
 		return nil, files, err
 	}
+	// Whoever calls meanwhile waits, and a change that mends it is read only then.
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.LoadTime,
+		fault.New(fault.TimeoutExceeded, "the module's top level does not end within %s", s.o.LoadTime).WithHint("what takes long belongs into a function"))
+	defer cancel()
 	r, err := s.engine.start(ctx, b)
 	if err != nil {
 		return nil, files, err
@@ -198,12 +210,21 @@ func (s *Source) read(ctx context.Context) (*loaded, map[string]string, error) {
 		r.close()
 		return nil, files, err
 	}
-	source, err := os.ReadFile(s.o.Spec.Module.File)
+	// The source is the one that was bundled. A file that an editor has emptied and
+	// not yet written is a module without functions.
+	sum, source := digest(s.o.Spec.Module.File)
+	next := &loaded{runner: r, names: signature.Names(string(source), names)}
+	switch {
+	case sum != files[s.o.Spec.Module.File]:
+		err = fault.New(fault.ConfigError, "%s changed while it was read", s.bundler.short(s.o.Spec.Module.File))
+	case len(next.names) == 0:
+		err = fault.New(fault.ConfigError, "%s exports no function", s.bundler.short(s.o.Spec.Module.File)).
+			WithHint("export function name(…) makes a tool")
+	}
 	if err != nil {
 		r.close()
-		return nil, files, fault.New(fault.ConfigError, "%w", err)
+		return nil, files, err
 	}
-	next := &loaded{runner: r, names: signature.Names(string(source), names)}
 	next.tools = signature.Read(s.o.Spec.Module.File, string(source), names, func(from, module string) (string, string, bool) {
 		if !local(module) {
 			return "", "", false

@@ -67,6 +67,24 @@ func TestUnknownNamesComeWithTheNearest(t *testing.T) {
 			}
 		}
 	}
+	// What is no tool is reached in another way, and the hint says how.
+	for _, c := range []struct {
+		server, tool, program, shell string
+	}{
+		{"scripts", "daily", `run("daily", input)`, "tenon run NAME"},
+		{"fake", "listResources", `resources.list("fake")`, "tenon resources fake"},
+		{"fake", "read_resource", `resources.read(uri, { server: "fake" })`, "tenon resources read URI --server fake"},
+	} {
+		for surface, want := range map[string]string{"bridge": c.program, "cli": c.shell} {
+			r.caller.Surface = surface
+			req := r.request(c.tool, `{}`)
+			req.Server, req.Lone = c.server, surface == "cli"
+			_, failed := r.path.Call(context.Background(), req)
+			if err := fault.From(failed); err.Kind != fault.UnknownTool || !strings.Contains(err.Hint, want) {
+				t.Errorf("%s/%s from %s: %+v", c.server, c.tool, surface, err)
+			}
+		}
+	}
 	req := r.request("echo", `{}`)
 	req.Server = "fak"
 	_, failed := r.path.Call(context.Background(), req)

@@ -325,6 +325,9 @@ func (n *namespaces) of(v *config.View) *viewNames {
 // by their namespaces.
 func (c *call) unknownServer(names *viewNames) error {
 	e := unknownServer(c.req.View, c.req.Server)
+	if hint := elsewhere(c.req, c.req.Server, c.req.Tool); hint != "" {
+		return e.WithHint("%s", hint)
+	}
 	if c.req.Lone || len(names.servers) == 0 {
 		return e
 	}
@@ -359,6 +362,9 @@ func unknownTool(req *Request, namespace, server, name string, list *catalog.Lis
 		known = append(known, t.Ident)
 	}
 	e := fault.New(fault.UnknownTool, "server %s has no tool named %q", server, name).At(server, name)
+	if hint := elsewhere(req, server, name); hint != "" {
+		return e.WithHint("%s", hint)
+	}
 	near := catalog.Nearest(name, known, 3)
 	for i, ident := range near {
 		if near[i] = catalog.Path(namespace, ident); req.Lone {

@@ -58,8 +58,8 @@ func Nearest(name string, candidates []string, n int) []string {
 	})
 	out := make([]string, 0, n)
 	for _, f := range found {
-		if len(out) == n {
-			break
+		if len(out) == n || found[0].cost == 0 && f.cost > 0 {
+			break // one that is the same but for its form is what was meant
 		}
 		out = append(out, f.name)
 	}

@@ -21,6 +21,10 @@ type Program struct {
 	Input      bool               // it was given an input
 	Module     bool               // it has exports
 	Namespaces []engine.Namespace // what tools offers
+
+	// Signature is a tool by its path (ns.tool) as search shows it; empty where it
+	// is not known. Nil: nobody can be asked.
+	Signature func(path string) string
 }
 
 // Exception gives the message of an exception of that name, thrown at a place of
@@ -83,13 +87,20 @@ func (s spot) reference(words string) string {
 // misuse is the hint for a value that is not what it is used as.
 func (s spot) misuse(words string) string {
 	if callee, ok := between(words, "", " is not a function"); ok {
+		if object := s.receiver(); object != "" {
+			return s.value(object)
+		}
 		return s.notFunction(callee)
 	}
 	if _, property, ok := readOf(words); ok {
-		if object := s.objectOf(property); object != "" {
-			return s.value(object)
+		object := s.objectOf(property)
+		if object == "" {
+			return ""
 		}
-		return ""
+		if hint := s.value(object); hint != "" || !ofBytes().MatchString(object) {
+			return hint
+		}
+		return keptBytes
 	}
 	if object, ok := between(words, "", " is not iterable"); ok {
 		return s.value(object)
@@ -122,7 +133,14 @@ func (s spot) syntax() string {
 	case !awaited:
 		return s.value(argument)
 	}
-	return "what a tool returns is an object already where it is JSON: leave JSON.parse away, or log what " + origin + " returned"
+	switch shape := s.shape(origin); shape {
+	case "":
+		return "what a tool returns is an object already where it is JSON: leave JSON.parse away, or log what " + origin + " returned"
+	case "string":
+		return origin + " gives a text that is no JSON: log it, and take the part that is"
+	default:
+		return origin + " gives " + shape + ", parsed already: leave JSON.parse away, or give it a text that is in there"
+	}
 }
 
 // notFunction is the hint for a call of what is no function.
@@ -161,7 +179,14 @@ func (s spot) value(expression string) string {
 	case origin == "":
 		return ""
 	case awaited:
-		return "look at what " + origin + " returned before you use its parts: log(" + clip(root(expression), 60) + ")"
+		seen := clip(root(expression), 60)
+		if direct {
+			seen = "await " + origin + "(…)"
+		}
+		if shape := s.shape(origin); shape != "" {
+			return origin + " gives " + shape + ": use that, or look with log(" + seen + ")"
+		}
+		return "look at what " + origin + " returned before you use its parts: log(" + seen + ")"
 	case direct:
 		return "the call gives a promise, and await reaches only to its end in parentheses: (await " + origin + "(…))"
 	}

@@ -25,6 +25,7 @@ func TestEveryEngineSaysTheSame(t *testing.T) {
 		{"await tools.fake_echo({ text: 1 })", "TypeError", "not a function", 13, "tools.fake_echo is not a function"},
 		{"x.a?.b['c'](1)", "TypeError", "not a function", 6, "x.a?.b['c'] is not a function"},
 		{"f(x)", "TypeError", "not a function", 1, "f is not a function"},
+		{"(await search(x)).map(f)", "TypeError", "not a function", 19, "(intermediate value).map is not a function"},
 		{"new f(x)", "TypeError", "not a function", 5, "not a function"},
 		{"r.items.length", "TypeError", "Cannot read properties of undefined (reading 'length')", 9, "Cannot read properties of undefined (reading 'length')"},
 		{"r.items.length", "TypeError", "undefined is not an object (evaluating 'r.items.length')", 3, "Cannot read properties of undefined (reading 'length')"},
@@ -92,6 +93,34 @@ func TestEachMistakeIsToldWhatToWrite(t *testing.T) {
 	} {
 		_, hint := Program{Source: c.source, Confined: true, Namespaces: servers}.Exception(c.name, c.message, &fault.Position{Line: c.line, Column: c.column})
 		if !strings.Contains(hint, c.hint) || (c.hint == "") != (hint == "") {
+			t.Errorf("%q: %q, want %q", c.source, hint, c.hint)
+		}
+	}
+}
+
+// What a call gives is told where it is known: by the tool's signature, and of
+// the globals.
+func TestWhatACallGivesIsTold(t *testing.T) {
+	types := map[string]string{
+		"fake.echo":      "tools.fake.echo(args: { text: string }): Promise<{ content: string }>",
+		"fake.ask_roots": "tools.fake.ask_roots(): Promise<unknown>",
+		"git_hub.page":   "tools.git_hub.page(): Promise<string> /* learned */",
+	}
+	for _, c := range []struct {
+		source, name, message string
+		line, column          int
+		hint                  string
+	}{
+		{"const r = await fake.echo({});\nr.map(f)", "TypeError", "not a function", 2, 3, "fake.echo gives { content: string }: use that, or look with log(r)"},
+		{"const r = await tools.fake.ask_roots({});\nr.map(f)", "TypeError", "not a function", 2, 3, "look at what tools.fake.ask_roots returned before you use its parts: log(r)"},
+		{"JSON.parse(await fake.echo({}))", "SyntaxError", "unexpected token", 1, 17, "fake.echo gives { content: string }, parsed already: leave JSON.parse away, or give it a text that is in there"},
+		{"JSON.parse(await git_hub.page())", "SyntaxError", "unexpected token", 1, 17, "git_hub.page gives a text that is no JSON: log it, and take the part that is"},
+		{"(await search('x')).map(f)", "TypeError", "not a function", 1, 21, "search gives { items, total, remaining, next }, each item with signature and path: use that, or look with log(await search(…))"},
+		{"const r = await resources.read('a://b');\nr.contents[0].text", "TypeError", "cannot read property '0' of undefined", 2, 3, "resources.read gives the content itself: a text, or what its JSON says: use that, or look with log(r)"},
+		{"const b = r.find(f);\nb.data.length", "TypeError", "cannot read property 'length' of undefined", 2, 3, keptBytes},
+	} {
+		p := Program{Source: c.source, Confined: true, Namespaces: servers, Signature: func(path string) string { return types[path] }}
+		if _, hint := p.Exception(c.name, c.message, &fault.Position{Line: c.line, Column: c.column}); hint != c.hint {
 			t.Errorf("%q: %q, want %q", c.source, hint, c.hint)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	modules  = "a confined program has no modules: call a tool as tools.<namespace>.<tool>(args); the engines deno, bun and node have modules"
-	confined = "a confined program reaches nothing but tools: use a server's tool, args, input and session; the engines deno, bun and node reach more"
-	network  = "a confined program has no network: use a server's tool; fetch is there once the user names hosts in net.allow of their configuration"
-	browser  = "there is no browser here; use a server's tool"
-	callHint = "a tool is called as tools.<namespace>.<tool>(args), or by names: call(server, tool, args)"
-	shown    = "nobody sees such a window: log(…) is in the result, emit(…) is seen at once"
-	exported = "a program exports nothing this way: its last expression is the result, or that of return or export default"
+	modules   = "a confined program has no modules: call a tool as tools.<namespace>.<tool>(args); the engines deno, bun and node have modules"
+	confined  = "a confined program reaches nothing but tools: use a server's tool, args, input and session; the engines deno, bun and node reach more"
+	network   = "a confined program has no network: use a server's tool; fetch is there once the user names hosts in net.allow of their configuration"
+	browser   = "there is no browser here; use a server's tool"
+	callHint  = "a tool is called as tools.<namespace>.<tool>(args), or by names: call(server, tool, args)"
+	keptBytes = "the bytes of pictures, audio and files are artifacts: a block has bytes and artifact in place of data; call(server, tool, args, { raw: true }) gives them as base64"
+	shown     = "nobody sees such a window: log(…) is in the result, emit(…) is seen at once"
+	exported  = "a program exports nothing this way: its last expression is the result, or that of return or export default"
 )
 
 // foreignNames says what to use in place of a name that other surroundings have.
@@ -39,6 +40,7 @@ var foreignNames = map[string][2]string{
 	"Buffer":         {"use TextEncoder, TextDecoder, atob and btoa, or Uint8Array", ""},
 	"window":         {"there is no browser here; globalThis is the global object", "there is no browser here; globalThis is the global object"},
 	"document":       {browser, browser},
+	"page":           {browser, browser},
 	"localStorage":   {browser, browser},
 	"sessionStorage": {browser, browser},
 	"Worker":         {confined, ""},

@@ -56,10 +56,12 @@ var (
 	chainStart = once(`^(?:` + name + `|` + link + `)` + link + `*`)
 	wholeChain = once(`^` + name + link + `*$`)
 	linkWord   = once(`[\p{L}\p{N}_$]+|"[^"]*"|'[^']*'`)
+	methodCall = once(`^` + name + `\s*\(`)
 	newBefore  = once(`\bnew\s+$`)
 	called     = once(`^\s*(?:\?\.)?[(` + "`" + `]`)
 	iterates   = once(`\bof\s+(` + name + link + `*)\s*\)|\.\.\.\s*(` + name + link + `*)`)
 	parsesJSON = once(`JSON\.parse\(\s*(.*)$`)
+	ofBytes    = once(`(?:\.|\[["'])(?:data|blob)(?:["']\])?$`)
 	taken      = once(`[\]}]\s*(?::[^=]*)?=\s*(.*?);?\s*$`)
 )
 
@@ -85,6 +87,17 @@ func (s spot) callee() string {
 		return callee
 	}
 	return ""
+}
+
+// receiver is the call, in parentheses or not, whose result's method is called
+// at the place: (await f()) of (await f()).map(g).
+func (s spot) receiver() string {
+	before, rest := s.rest()
+	cut := strings.TrimSuffix(strings.TrimSuffix(before, "."), "?")
+	if cut == before || !strings.HasSuffix(cut, ")") || !methodCall().MatchString(rest) {
+		return ""
+	}
+	return expressionBefore(cut)
 }
 
 // assigns reports whether the line of the place assigns to a variable, of that

@@ -96,6 +96,9 @@ func (s spot) typeWords(message string) string {
 		if callee := s.callee(); callee != "" {
 			return callee + " is not a function"
 		}
+		if _, rest := s.rest(); s.receiver() != "" {
+			return "(intermediate value)." + chainStart().FindString(rest) + " is not a function"
+		}
 	case strings.HasSuffix(message, " is not iterable"):
 		if object := s.iterated(); object != "" {
 			return object + " is not iterable"

@@ -91,6 +91,7 @@ func (r *run) guest() guest.Program {
 	p := advice.Program{
 		Source: r.program.Source, Confined: true, Fetch: r.program.Fetch, Input: len(r.program.Input) > 0,
 		Module: r.script.Module(), Namespaces: r.program.Namespaces,
+		Signature: advice.Signatures(r.parent, r.host),
 	}
 	return guest.Program{Name: r.program.Name, Script: r.script, Advise: p.Exception}
 }

@@ -157,6 +157,7 @@ func frames(stack string) string {
 func (r *run) advise(name, message string, at *fault.Position) (words, hint string) {
 	words, hint = advice.Program{
 		Source: r.p.Source, Input: len(r.p.Input) > 0, Module: r.script.Module(), Namespaces: r.p.Namespaces,
+		Signature: advice.Signatures(r.parent, r.host),
 	}.Exception(name, message, at)
 	if denied().MatchString(message) || name == "NotCapable" {
 		hint = "the sandbox mode may not allow it: read-only and workspace-write open no socket and no file outside of the workspace; --sandbox chooses one, permissions.sandbox is the widest there is"

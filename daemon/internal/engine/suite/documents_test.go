@@ -107,7 +107,8 @@ func newDaemon(t *testing.T) *aDaemon {
 	for name, url := range world(t) {
 		servers[name] = map[string]any{"url": url, "scope": "session", "maxInstances": 1000, "idleTimeout": "5s"}
 	}
-	text, err := json.Marshal(map[string]any{"servers": servers, "script": map[string]any{"cpu": "20s"}})
+	// Nothing is learned: a hint would show what other programs saw before.
+	text, err := json.Marshal(map[string]any{"servers": servers, "catalog": map[string]any{"learn": false}, "script": map[string]any{"cpu": "20s"}})
 	if err != nil {
 		t.Fatal(err)
 	}

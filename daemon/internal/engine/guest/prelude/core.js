@@ -252,6 +252,13 @@
     }
     return 'give one object with named arguments, ({ name: value }); describe(path) shows the names';
   };
+  const functionIn = args => {
+    if (typeof args.toJSON === 'function') return undefined;
+    for (const key in args) if (typeof args[key] === 'function' && apply(hasOwn, args, [key])) return key;
+    return undefined;
+  };
+  // Whether what should be a name or words is an object without a text of its own.
+  const nameless = v => v !== null && typeof v === 'object' && Str(v) === '[object Object]';
   const call = (server, tool, args, options) => {
     let text = '{}';
     if (args !== undefined && args !== null) {
@@ -263,6 +270,8 @@
       }
       if (text === undefined || text[0] !== '{' || args instanceof P) return refused('InvalidToolInput', 'the arguments of ' + server + '.' + tool + ' must be an object', server, tool, instead(args));
       if (promised !== undefined) return refused('InvalidToolInput', 'the argument ' + promised + ' of ' + server + '.' + tool + ' is a promise', server, tool, 'did you forget await?');
+      const code = functionIn(args); // JSON leaves it out, and the tool would miss it
+      if (code !== undefined) return refused('InvalidToolInput', 'the argument ' + code + ' of ' + server + '.' + tool + ' is a function', server, tool, 'a tool gets data: give the function as a text, such as "() => document.title"');
     }
     if (!options) return ask(CALL, server, tool, text);
     const limit = options.timeout; // a number or a text: the host converts nothing that could run code
@@ -276,8 +285,8 @@
     }
     return call(server, tool, args, options);
   });
-  hide('search', (query, options) => ask(SEARCH, json({ ...options, query: query === undefined ? '' : Str(query) })));
-  hide('describe', path => ask(DESCRIBE, Str(path)));
+  hide('search', (query, options) => nameless(query) ? refused('InvalidToolInput', 'search takes words and options', undefined, undefined, 'write search("words", { namespace, limit, offset })') : ask(SEARCH, json({ ...options, query: query === undefined ? '' : Str(query) })));
+  hide('describe', path => nameless(path) ? refused('InvalidToolInput', 'describe takes a path', undefined, undefined, 'write describe("namespace.tool")') : ask(DESCRIBE, Str(path)));
   // What servers offer besides tools. The parameters are named here, so that
   // nothing else of an options object goes out.
   const material = (method, params) => {
@@ -299,11 +308,11 @@
   hide('resources', freeze({
     list: listing('resources.list'),
     templates: listing('resources.templates'),
-    read: (uri, options) => material('resources.read', { uri: Str(uri), server: word(pick(options).server), raw: pick(options).raw === true }),
+    read: (uri, options) => nameless(uri) ? refused('InvalidToolInput', 'resources.read takes a URI and options', undefined, undefined, 'write resources.read("' + (word(uri.uri) ?? 'scheme://…') + '", { server })') : material('resources.read', { uri: Str(uri), server: word(pick(options).server), raw: pick(options).raw === true }),
   }));
   hide('prompts', freeze({
     list: listing('prompts.list'),
-    get: (name, args, options) => material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server), raw: pick(options).raw === true }),
+    get: (name, args, options) => nameless(name) ? refused('InvalidToolInput', 'prompts.get takes a name, arguments and options', undefined, undefined, 'write prompts.get("' + (word(name.name) ?? 'name') + '", { … }, { server })') : material('prompts.get', { name: Str(name), arguments: args ?? {}, server: word(pick(options).server), raw: pick(options).raw === true }),
   }));
 
   // What was piped in, which is there as a whole: it is fetched when it is asked
@@ -335,6 +344,7 @@
   // A saved script, by its name.
   hide('run', (name, input) => {
     let text;
+    if (nameless(name)) return refused('InvalidToolInput', 'run takes a name and an input', undefined, undefined, 'write run("' + (word(name.name) ?? 'name') + '", { … })');
     try {
       text = input === undefined ? undefined : json(input);
     } catch (e) {

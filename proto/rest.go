@@ -163,7 +163,8 @@ func (o RunOptions) IsZero() bool {
 	return o.Sandbox+o.Typecheck+o.Where+o.Script+o.Export == "" && len(o.Args) == 0 && len(o.Input) == 0 && o.Limits == nil && len(o.Cut) == 0
 }
 
-// Approval is one row of GET /v1/approvals.
+// Approval is one row of GET /v1/approvals: a call that must be approved, or what
+// a server asks in the middle of one.
 type Approval struct {
 	ID        string          `json:"id"`
 	Session   string          `json:"session"`
@@ -175,14 +176,17 @@ type Approval struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Since     string          `json:"since"`
 	Deadline  string          `json:"deadline"`
-	Shown     string          `json:"shown,omitempty"` // where it is before a user
-	Reason    string          `json:"reason"`          // the rule that asks
+	Shown     string          `json:"shown,omitempty"`  // where it is before a user
+	Reason    string          `json:"reason"`           // the rule that asks
+	Kind      string          `json:"kind,omitempty"`   // form or page, which a server asks; absent: a call that must be approved
+	Params    json.RawMessage `json:"params,omitempty"` // of a form or page: those of MCP's elicitation/create, as the server sent them
 }
 
 // ApprovalReply is POST /v1/approvals/{id}.
 type ApprovalReply struct {
-	Decision string `json:"decision"` // approve, always, deny
-	Feedback string `json:"feedback,omitempty"`
+	Decision string          `json:"decision"` // approve, always, deny
+	Feedback string          `json:"feedback,omitempty"`
+	Content  json.RawMessage `json:"content,omitempty"` // with approve, of a form: an object with the values of its fields
 }
 
 // SearchResult is GET /v1/search and catalog/search.

@@ -160,7 +160,7 @@ export interface RunOptions {
   cut?: ("code" | "given")[]
 }
 
-/** Approval is one row of GET /v1/approvals. */
+/** Approval is one row of GET /v1/approvals: a call, or what a server asks in the middle of one. */
 export interface Approval {
   id: string
   session: string
@@ -176,12 +176,15 @@ export interface Approval {
   shown?: string
   /** the rule that asks */
   reason: string
+  kind?: "form" | "page" // which a server asks; absent: a call that must be approved
+  params?: unknown // of a form or page: those of MCP's elicitation/create, as the server sent them
 }
 
 /** ApprovalReply is POST /v1/approvals/{id}. */
 export interface ApprovalReply {
   decision: "approve" | "always" | "deny"
   feedback?: string
+  content?: unknown // with approve, of a form: an object with the values of its fields
 }
 
 /** SearchResult is GET /v1/search and catalog/search. */
@@ -372,10 +375,7 @@ export interface StopResult {
   stopping: boolean
 }
 
-/**
- * TrustRequest is POST /v1/trust: trusts the project files of a directory, or
- * accepts looser permissions of the user's own file.
- */
+/** TrustRequest is POST /v1/trust: of a directory's files, or of looser permissions of the user's. */
 export interface TrustRequest {
   directory?: string
   config?: boolean

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -153,7 +154,7 @@ func TestAnswersAtTheTerminalAreReadAsMeant(t *testing.T) {
 		"use a copy\n":    {Decision: "deny", Feedback: "use a copy"},
 		"yesterday's one": {Decision: "deny", Feedback: "yesterday's one"},
 	} {
-		if got := reply(line); got != want {
+		if got := reply(line); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q is %+v", line, got)
 		}
 	}

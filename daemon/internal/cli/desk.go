@@ -94,7 +94,7 @@ func (d *desk) work(ctx context.Context) {
 	for p := range d.waiting {
 		going := true
 		if p.ask != nil {
-			going = d.app.put(ctx, d.client, t, first(p.ask.Run, "this command"), *p.ask)
+			going = d.app.put(ctx, d.client, t, first(p.ask.Run, "this command"), *p.ask, nil)
 		} else {
 			going = d.answer(ctx, t, p)
 		}

@@ -177,10 +177,14 @@ func (r *Router) Ask(ctx context.Context, q Question) (Answer, error) {
 // human is whether somebody can see the question now: a bridge may have found out
 // that nobody is there.
 func (r *Router) human(q Question) bool {
+	return q.Interactive || r.watched() || slices.ContainsFunc(q.Bridges, session.Bridge.Interactive)
+}
+
+// watched is whether somebody looks at the queue.
+func (r *Router) watched() bool {
 	r.mu.Lock()
-	watched := r.watchers > 0
-	r.mu.Unlock()
-	return q.Interactive || watched || slices.ContainsFunc(q.Bridges, session.Bridge.Interactive)
+	defer r.mu.Unlock()
+	return r.watchers > 0
 }
 
 // open enters the question into the queue.
@@ -262,12 +266,18 @@ func (r *Router) mark(p *asked, where string) {
 	r.changed(row, true)
 }
 
-// List shows the pending questions, oldest first.
+// List shows the pending questions, oldest first: calls that must be approved,
+// and the forms and pages of servers.
 func (r *Router) List() []proto.Approval {
 	r.mu.Lock()
 	out := make([]proto.Approval, 0, len(r.pending))
 	for _, p := range r.pending {
 		out = append(out, p.row())
+	}
+	for _, p := range r.inquiries {
+		if p.queued() {
+			out = append(out, p.row())
+		}
 	}
 	r.mu.Unlock()
 	sort.Slice(out, func(i, j int) bool {
@@ -281,13 +291,18 @@ func (r *Router) List() []proto.Approval {
 
 // Answer answers a question from the queue. Whether the caller may do so is
 // checked before. NotFound when it is no longer pending, UsageError for a
-// decision that does not exist.
+// decision that does not exist, or values that do not fit the form that is asked.
 func (r *Router) Answer(id string, reply proto.ApprovalReply, by string) error {
 	r.mu.Lock()
-	p := r.pending[id]
+	p, inquired := r.pending[id], r.inquiries[id]
 	r.mu.Unlock()
-	if p == nil {
+	switch {
+	case p == nil && inquired != nil && inquired.queued():
+		return r.answerInquiry(inquired, reply, by)
+	case p == nil:
 		return gone(id)
+	case len(reply.Content) > 0:
+		return fault.New(fault.UsageError, "question %s is no form: it takes no values", id)
 	}
 	var first bool
 	switch reply.Decision {

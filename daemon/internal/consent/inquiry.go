@@ -35,6 +35,7 @@ type inquiry struct {
 	q     Inquiry
 	wire  proto.Question
 	since time.Time
+	shown string // where it is before a user; guarded by Router.mu
 
 	once    sync.Once
 	settled chan struct{}
@@ -53,7 +54,7 @@ func (p *inquiry) settle(answer json.RawMessage, by string, err error) (first bo
 
 // Inquire puts a server's question to one after the other who might answer, and
 // gives the first answer that fits the question, as it is to be sent, and who
-// gave it. Errors: ApprovalRequired when nobody can be asked, with the reason of
+// gave it. All the while a form or page stands in the queue as well. Errors: ApprovalRequired when nobody can be asked, with the reason of
 // each; TimeoutExceeded when nobody answers in time; Cancelled when the session
 // ends, else the cause of ctx's end.
 func (r *Router) Inquire(ctx context.Context, q Inquiry) (answer json.RawMessage, by string, err error) {
@@ -104,7 +105,6 @@ func (r *Router) openInquiry(q Inquiry, limit time.Duration) *inquiry {
 	now := time.Now()
 	p := &inquiry{q: q, since: now, settled: make(chan struct{})}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	id := newID()
 	for r.inquiries[id] != nil || r.pending[id] != nil {
 		id = newID()
@@ -114,20 +114,25 @@ func (r *Router) openInquiry(q Inquiry, limit time.Duration) *inquiry {
 		Kind: q.Question.Kind, Params: q.Question.Params, Deadline: now.Add(limit).UTC().Format(time.RFC3339),
 	}
 	r.inquiries[id] = p
+	r.mu.Unlock()
+	r.inquiryChanged(p, true)
 	return p
 }
 
 func (r *Router) closeInquiry(p *inquiry) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.inquiries, p.wire.ID)
+	r.mu.Unlock()
+	r.inquiryChanged(p, false)
 }
 
 // inquireOf asks the bridges, then the terminal, whose answer comes through
-// Reply. Where nobody is left it settles with the reasons.
+// Reply, then whoever looks at the queue. Where nobody is left it settles with
+// the reasons.
 func (r *Router) inquireOf(ctx context.Context, p *inquiry) {
 	var reasons []string
 	for _, b := range p.q.Bridges {
+		r.markInquiry(p, b.Host()+" "+b.ID())
 		answer, why := r.inquireAt(ctx, b, p)
 		if ctx.Err() != nil {
 			return
@@ -139,8 +144,10 @@ func (r *Router) inquireOf(ctx context.Context, p *inquiry) {
 		r.log.Debug("server's question passed on", "ask", p.wire.ID, "bridge", b.ID(), "why", why)
 		reasons = append(reasons, b.Host()+": "+why)
 	}
+	r.markInquiry(p, "")
 	switch {
-	case p.q.Terminal && p.q.Question.Kind == question.Elicitation:
+	case p.q.Terminal && p.queued():
+		r.markInquiry(p, "the caller's terminal")
 		if p.q.Shown != nil {
 			p.q.Shown(p.wire)
 		}
@@ -149,10 +156,15 @@ func (r *Router) inquireOf(ctx context.Context, p *inquiry) {
 			p.q.Over(proto.Withdraw{ID: p.wire.ID, Reason: context.Cause(ctx).Error()})
 		}
 		return
+	case p.queued() && r.watched():
+		return // an answer from the queue settles it, or the end of the time for one
 	case p.q.Terminal:
 		reasons = append(reasons, "a terminal has no model")
 	case len(p.q.Bridges) == 0:
 		reasons = append(reasons, "no host and no terminal stands behind the call")
+	}
+	if p.queued() {
+		reasons = append(reasons, "no tenon approvals --watch is open")
 	}
 	p.settle(nil, "", fault.New(fault.ApprovalRequired, "nobody can answer (%s)", strings.Join(reasons, "; ")).
 		At(p.q.Server, p.q.Tool))

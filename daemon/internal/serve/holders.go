@@ -99,7 +99,7 @@ func (a approvals) List(_ context.Context, c *peer.Caller) ([]proto.Approval, er
 	rows := a.d.consent.List()
 	for i := range rows {
 		if c.MayTouch(peer.ReadRun, rows[i].Session) != nil {
-			rows[i].Arguments = nil
+			rows[i].Arguments, rows[i].Params = nil, nil
 		}
 	}
 	return rows, nil

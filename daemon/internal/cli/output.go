@@ -176,6 +176,10 @@ func hostile(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
+// maxCell bounds one cell of a table, in characters: every row is as wide as the
+// widest, and what servers name has any length. A document with --json has all.
+const maxCell = 300
+
 // table prints rows in columns; the first is the heading.
 func (a *app) table(rows [][]string) error {
 	var b bytes.Buffer
@@ -183,7 +187,7 @@ func (a *app) table(rows [][]string) error {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			cells[i] = strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(c))
+			cells[i] = cell(c)
 		}
 		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
@@ -193,6 +197,15 @@ func (a *app) table(rows [][]string) error {
 		out.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	return a.write(out.Bytes())
+}
+
+// cell is a text as a table has it: one line, at most maxCell characters.
+func cell(text string) string {
+	text = strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(text))
+	if r := []rune(text); len(r) > maxCell {
+		return string(r[:maxCell]) + "…"
+	}
+	return text
 }
 
 // rows prints a list: the document with --json, a table else; the note says

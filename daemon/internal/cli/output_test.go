@@ -50,3 +50,18 @@ func TestAFeedbackIsShownOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLongCellWidensNoTableWithoutBound(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{Options: Options{Out: &out}}
+	list := [][]string{{"RESOURCE", "NAME"}, {strings.Repeat("é", 100_000), "long"}}
+	for range 100 {
+		list = append(list, []string{"docs://short", "short"})
+	}
+	if err := a.table(list); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(out.String(), "\n"); out.Len() > 200*(maxCell+20) || !strings.Contains(lines[1], "é…  long") {
+		t.Errorf("%d bytes: %.400s", out.Len(), lines[1])
+	}
+}

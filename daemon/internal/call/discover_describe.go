@@ -26,7 +26,7 @@ type Description struct {
 	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Returns      string          `json:"returns,omitempty"` // of a tool: where its result type is from, declared, learned or unknown
-	Tools        []string        `json:"tools,omitempty"` // of a server: the signatures of all
+	Tools        []string        `json:"tools,omitempty"`   // of a server: the signatures of all
 }
 
 // Describe tells of the tool at a path, of a server by its name, or of a saved

@@ -29,7 +29,9 @@ func gateway() []gatewayTool {
 			"never as direct tools; find them with search. State of session-scoped servers (a browser) lasts between runs.",
 			[]argument{
 				{name: "code", kind: "string", required: true, description: "TypeScript or JavaScript. Call tools as `await tools.<namespace>.<tool>({...})`; the value of the last " +
-					"expression, or of `return`, is the result. Also: search(), describe(), emit(), log.*, input, session."},
+					"expression, or of `return`, is the result. A call gives the tool's structured result, its JSON parsed, or its text; " +
+					"a failure throws ToolError. Also: search(), describe(), run(script), resources, prompts, emit(), artifact(), log.*, " +
+					"input, session. By default there is no import, file or process."},
 				{name: "timeout", kind: "number", description: "Seconds, human time not counted.", min: number(0.1), max: number(86_400)},
 				{name: "engine", kind: "string", description: "How to execute it; leave it out for the usual one."},
 				{name: "input", description: "Any JSON, the global `input` of the program."},

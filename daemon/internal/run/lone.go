@@ -31,6 +31,21 @@ type CallSpec struct {
 // a model: it reads the text.
 const maxLoneValue = 256 << 10
 
+// code is the call as a program would write it, for lists of runs.
+func (spec CallSpec) code() string {
+	var of struct{ URI, Name string } // what a request without a server goes by
+	if json.Unmarshal(spec.Arguments, &of) != nil {
+		of.URI, of.Name = "", ""
+	}
+	switch spec.Method {
+	case call.ReadResource:
+		return "resources.read(" + string(quoted(of.URI)) + ")"
+	case call.GetPrompt:
+		return "prompts.get(" + string(quoted(of.Name)) + ", …)"
+	}
+	return "call(" + string(quoted(spec.Server)) + ", " + string(quoted(spec.Tool)) + ", …)"
+}
+
 // Call makes one call. It stands among the runs while it lives and in history
 // afterwards, with the engine "call"; the end of ctx cancels it. Errors are
 // *fault.Error.
@@ -38,7 +53,7 @@ func (m *Manager) Call(ctx context.Context, spec CallSpec) (*proto.CallResult, e
 	if spec.Method != "" {
 		spec.Tool = spec.Method
 	}
-	spec.Exec.Code = "call(" + string(quoted(spec.Server)) + ", " + string(quoted(spec.Tool)) + ", …)"
+	spec.Exec.Code = spec.code()
 	none := int64(0) // the call has its own limit
 	spec.Exec.TimeoutMS = &none
 	r, err := m.open(spec.Spec, "call")

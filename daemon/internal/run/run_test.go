@@ -256,6 +256,18 @@ func TestALoneCallIsAmongTheRuns(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0].Status != "ok" || rows[0].Calls != 1 || !strings.Contains(rows[0].Code, "echo") {
 		t.Errorf("%+v, %v", rows, err)
 	}
+	// A request without a server is listed by what it names.
+	for _, c := range []struct{ method, arguments, code string }{
+		{call.ReadResource, `{"uri":"docs://notes"}`, `resources.read("docs://notes")`},
+		{call.GetPrompt, `{"name":"review"}`, `prompts.get("review", …)`},
+	} {
+		if _, err := r.m.Call(context.Background(), CallSpec{Spec: r.spec(proto.ExecRequest{}), Method: c.method, Arguments: json.RawMessage(c.arguments)}); err != nil {
+			t.Fatal(err)
+		}
+		if live[0].Code != c.code {
+			t.Errorf("%s is listed as %s", c.method, live[0].Code)
+		}
+	}
 	r.path.call = func(ctx context.Context, _ call.Request) (*call.Result, error) {
 		<-ctx.Done()
 		return nil, fault.From(context.Cause(ctx))

@@ -98,7 +98,7 @@ func TestParametersBecomeTheInput(t *testing.T) {
 		{map[string]string{"limit": "ten"}, "", `the parameter limit must be a number, not "ten"`},
 		{map[string]string{"quiet": "yes"}, "", `the parameter quiet must be true or false`},
 		{map[string]string{"tags": "a"}, "", `the parameter tags must be a JSON array (string[])`},
-		{map[string]string{"lmit": "1"}, "", `the script has no parameter "lmit", did you mean limit`},
+		{map[string]string{"lmit": "1"}, "", `the script has no parameter "lmit": did you mean limit?`},
 		{nil, `{"limit":"1"}`, `the parameter limit must be a number, not "1"`},
 		{nil, `{"titel":"1"}`, `did you mean title`},
 		{nil, `[1]`, `the input must be an object, not [1]`},

@@ -142,7 +142,7 @@ func (h Header) unknown(name string) error {
 		names = append(names, p.Name)
 	}
 	if near := catalog.Nearest(name, names, 1); len(near) == 1 {
-		return h.refuse("the script has no parameter %q, did you mean %s", clip(name, 60), near[0])
+		return h.refuse("the script has no parameter %q: did you mean %s?", clip(name, 60), near[0])
 	}
 	return h.refuse("the script has no parameter %q", clip(name, 60))
 }

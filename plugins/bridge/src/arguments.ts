@@ -20,7 +20,9 @@ export const argumentsOf = {
         type: "string",
         description:
           "TypeScript or JavaScript. Call tools as `await tools.<namespace>.<tool>({...})`; the value of the last " +
-          "expression, or of `return`, is the result. Also: search(), describe(), emit(), log.*, input, session.",
+          "expression, or of `return`, is the result. A call gives the tool's structured result, its JSON parsed, or its text; " +
+          "a failure throws ToolError. Also: search(), describe(), run(script), resources, prompts, emit(), artifact(), log.*, " +
+          "input, session. By default there is no import, file or process.",
       },
       required: true,
     },

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"sync"
 	"time"
 
@@ -200,4 +201,12 @@ func New(o Options) *Server {
 	return s
 }
 
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+// ServeHTTP serves the routes. A path with parts such as ".." leads nowhere: it is
+// not redirected to another, since somebody took the part for a name or an id.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if at := r.URL.Path; at != "*" && at != path.Clean("/"+at) {
+		s.serveNothing(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}

@@ -161,6 +161,16 @@ func TestAPanicIsAnAnswerAndNotTheEnd(t *testing.T) {
 	}
 }
 
+// The mux would redirect them, which no client of ours follows: somebody took "..",
+// say, for the id of a run.
+func TestAPathThatNoNameMakesIsNotThereEither(t *testing.T) {
+	for _, path := range []string{"/v1/runs/..", "/v1/runs/.", "/v1/runs/%2e%2e", "/v1/scripts/../x", "/v1/scripts//x", "/v1/sessions/../../etc", "/v1/runs/x/../y"} {
+		if p := problemOf(t, ask(t, newServer(&double{}), "GET", path, "")); p.Kind != string(fault.NotFound) || !strings.Contains(p.Message, "no route GET") {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+}
+
 func TestAnUnknownRouteSaysSo(t *testing.T) {
 	p := problemOf(t, ask(t, newServer(&double{}), "PUT", "/v1/exec", ""))
 	if p.Kind != string(fault.NotFound) || !strings.Contains(p.Hint, "POST") {

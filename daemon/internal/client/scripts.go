@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
 
@@ -15,8 +16,11 @@ func (c *Client) Scripts(ctx context.Context) ([]proto.Script, error) {
 
 // Script is one saved script with its code, as seen from dir; empty: ours.
 func (c *Client) Script(ctx context.Context, name, dir string) (proto.Script, error) {
-	parts := strings.Split(name, "/")
+	parts := strings.Split(strings.TrimPrefix(name, "./"), "/")
 	for i := range parts {
+		if part := parts[i]; part == "" || part == "." || part == ".." { // no path can be made of it
+			return proto.Script{}, fault.New(fault.NotFound, "there is no saved script %q", name).WithHint("tenon scripts lists those there are")
+		}
 		parts[i] = url.PathEscape(parts[i])
 	}
 	path := "/v1/scripts/" + strings.Join(parts, "/")

@@ -45,6 +45,7 @@ func (p *Path) entries(ctx context.Context, req Request, learn func(catalog.Entr
 		if err := c.place(ctx); err != nil {
 			continue // the call itself will say why
 		}
+		out[i].Also = catalog.Also(one.Server, p.o.Catalog.Offer(c.def.ID))
 		out[i].List = p.akin.of(c.def, p.o.Catalog.For(c.def.ID, p.o.Leases.Bound(c.def.ID, c.key)))
 		if out[i].List != nil || !learn(out[i]) {
 			continue
@@ -53,6 +54,7 @@ func (p *Path) entries(ctx context.Context, req Request, learn func(catalog.Entr
 		go func() {
 			defer listing.Done()
 			out[i].List = p.akin.of(c.def, c.list(ctx))
+			out[i].Also = catalog.Also(one.Server, p.o.Catalog.Offer(c.def.ID)) // it has said so by now
 		}()
 	}
 	listing.Wait()

@@ -80,6 +80,13 @@ func Delta(before, now []Entry) string {
 		case e.List == nil:
 			fmt.Fprintf(&b, "\ntools.%s: not listed any more", e.Namespace)
 		}
+		switch {
+		case was.Also == e.Also:
+		case e.Also == "":
+			fmt.Fprintf(&b, "\ntools.%s: nothing besides tools any more", e.Namespace)
+		default:
+			fmt.Fprintf(&b, "\ntools.%s%s", e.Namespace, strings.Replace(e.Also, "; ", ": now also ", 1))
+		}
 		changes(&b, e, was.List)
 	}
 	for _, e := range before {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -129,6 +130,42 @@ func (o *Offer) Fingerprint(k Kind) string {
 		text += l.Fingerprint
 	}
 	return text
+}
+
+// Also says what a server offers besides tools, as it stands behind the number of
+// its tools in a catalogue, with how a program lists it: "; 12 resources, 3
+// prompts (resources.list({server: "docs"}))". A list that was never read has no
+// number. Empty when nothing is offered, or nothing known.
+func Also(server string, o *Offer) string {
+	if o == nil {
+		return ""
+	}
+	var all []string
+	list := ""
+	for _, k := range []Kind{Resources, Templates, Prompts} {
+		text := ""
+		switch l := o.List(k); {
+		case l == nil && k != Templates && o.Hello.Offers(k):
+			text = string(k)
+		case l == nil || len(l.List) == 0:
+			continue
+		case len(l.List) == 1:
+			text = "1 " + strings.TrimSuffix(string(k), "s")
+		default:
+			text = strconv.Itoa(len(l.List)) + " " + string(k)
+		}
+		if l := o.List(k); l != nil && l.Cut != "" {
+			text = "over " + text
+		}
+		all = append(all, text)
+		if list == "" {
+			list = map[Kind]string{Resources: "resources.list", Templates: "resources.templates", Prompts: "prompts.list"}[k]
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	return "; " + strings.Join(all, ", ") + " (" + list + "({server: " + strconv.Quote(server) + "}))"
 }
 
 // offers are the offers of all definitions.

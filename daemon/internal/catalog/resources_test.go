@@ -75,3 +75,47 @@ func TestATemplateIsHeldAgainstURIs(t *testing.T) {
 		t.Error("no list has nothing")
 	}
 }
+
+func TestACatalogueCountsWhatServersOfferBesidesTools(t *testing.T) {
+	c := New(Options{})
+	if Also("docs", nil) != "" {
+		t.Error("something is said of a server of which nothing is known")
+	}
+	c.Meet("d", Hello{Capabilities: json.RawMessage(`{"resources":{},"prompts":{}}`)})
+	if got := Also("docs", c.Offer("d")); got != `; resources, prompts (resources.list({server: "docs"}))` {
+		t.Errorf("before a list is read: %q", got)
+	}
+	c.LearnOffered("d", Resources, offer("a", "b"))
+	c.LearnOffered("d", Templates, NewOfferedList([]Offered{{"a/{x}", nil}}, "too many"))
+	c.LearnOffered("d", Prompts, offer())
+	also := Also("docs", c.Offer("d"))
+	if also != `; 2 resources, over 1 template (resources.list({server: "docs"}))` {
+		t.Errorf("got %q", also)
+	}
+	c.Meet("p", Hello{Capabilities: json.RawMessage(`{"prompts":{}}`)})
+	c.LearnOffered("p", Prompts, offer("x"))
+	if got := Also("p", c.Offer("p")); got != `; 1 prompt (prompts.list({server: "p"}))` {
+		t.Errorf("got %q", got)
+	}
+
+	before := []Entry{listing(t, "docs", 4, 2), listing(t, "fs", 2, 1)}
+	now := []Entry{before[0], before[1]}
+	now[0].Also = also
+	if text := Whole(now, 0).Text; !strings.Contains(text, "\ntools.docs: 4 tools"+also+"\n") || !strings.Contains(text, "\ntools.fs: 2 tools\n") {
+		t.Error(text)
+	}
+	for _, budget := range []int{100, 150, 200, 300} {
+		if c := Whole(now, budget); c.Tokens > budget {
+			t.Errorf("budget %d: %d tokens", budget, c.Tokens)
+		}
+	}
+	if Fingerprint(before) == Fingerprint(now) {
+		t.Error("the fingerprint does not know it")
+	}
+	if got := Delta(before, now); !strings.Contains(got, "\ntools.docs: now also 2 resources") || strings.Contains(got, "tools.fs") {
+		t.Errorf("the delta is %q", got)
+	}
+	if got := Delta(now, before); !strings.Contains(got, "tools.docs: nothing besides tools any more") {
+		t.Errorf("the delta is %q", got)
+	}
+}

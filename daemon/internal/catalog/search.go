@@ -12,6 +12,7 @@ type Entry struct {
 	Namespace string
 	List      *List    // nil: never listed
 	Pinned    []string // names of tools that a catalogue shows first
+	Also      string   // what it offers besides tools, as Also says it; empty: nothing that is known
 }
 
 // Script is a saved script as search finds it beside tools.

@@ -31,13 +31,15 @@ type row struct {
 type space struct {
 	entry Entry
 	rows  []*row
-	cost  int // of all lines
+	cost  int  // of all lines
+	also  bool // entry.Also is shown
 }
 
 // Whole is the catalogue of a view within a budget of tokens (0: DefaultBudget).
 // Every namespace is named with its number of tools, whatever the budget; then
-// come the signatures of pinned tools, then those of the namespaces that need
-// least, then first lines of descriptions.
+// come the signatures of pinned tools, then what servers offer besides tools,
+// then the signatures of the namespaces that need least, then first lines of
+// descriptions.
 func Whole(entries []Entry, budget int) *proto.Catalog {
 	if budget <= 0 {
 		budget = DefaultBudget
@@ -73,7 +75,7 @@ func Fingerprint(entries []Entry) string {
 		if e.List != nil {
 			list = e.List.Fingerprint
 		}
-		fmt.Fprintf(sum, "%q %q %q %q\n", e.Server, e.Namespace, list, e.Pinned)
+		fmt.Fprintf(sum, "%q %q %q %q %q\n", e.Server, e.Namespace, list, e.Pinned, e.Also)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
@@ -113,6 +115,12 @@ func choose(spaces []*space, left int) {
 			}
 		}
 	}
+	for _, s := range spaces {
+		if cost := Tokens(s.entry.Also); cost > 0 && cost <= left {
+			s.also = true
+			left -= cost
+		}
+	}
 	cheapest := slices.Clone(spaces)
 	slices.SortStableFunc(cheapest, func(a, b *space) int { return cmp.Compare(a.cost, b.cost) })
 	for _, s := range cheapest {
@@ -141,6 +149,9 @@ func write(spaces []*space, c *proto.Catalog) string {
 	fmt.Fprintf(&b, "`%s`", example(spaces))
 	for _, s := range spaces {
 		b.WriteString(headline(s))
+		if s.also {
+			b.WriteString(s.entry.Also)
+		}
 		for _, r := range s.rows {
 			if r.shown {
 				b.WriteString(r.line)

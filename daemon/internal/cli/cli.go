@@ -134,6 +134,7 @@ func (a *app) root() *cobra.Command {
 			return target.Help()
 		}}
 	root.SetHelpCommand(help)
+	exemplify(root)
 	a.completeWith(root)
 	return root
 }
@@ -206,6 +207,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	e := fault.New(fault.UsageError, "%w", err).WithHint("%s --help lists the flags", cmd.CommandPath())
 	if strings.Contains(err.Error(), "duration") {
 		return e.WithHint("a duration has a unit: 500ms, 5s, 2m")
+	}
+	var told *fault.Error // by the flag itself
+	if errors.As(err, &told) && told.Hint != "" {
+		return e.WithHint("%s", told.Hint)
 	}
 	var invalid *invalidValue
 	if errors.As(err, &invalid) && strings.HasPrefix(invalid.GetFlag().Value.Type(), "int") {

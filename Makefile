@@ -5,7 +5,7 @@
 #   make test    installs what the tests need, runs every test, times each suite
 #   make lint    formatters and checkers
 #   make fmt     formats what lint would complain of
-#   make bench   ratios to the direct call, measured in the same run
+#   make bench   ratios to the direct call, measured in the same run; a thousand tools
 #   make context-cost   what tools cost a model's context, directly and through tenon
 #   make soak    minutes of load with faults, bounded
 #   make audit   known weaknesses of what we depend on; says when it cannot ask

@@ -19,11 +19,15 @@ var material = []struct{ name, program, shell string }{
 // elsewhere says how that is reached which was asked of a server's tools and is
 // none: saved scripts, resources and prompts. Empty where it is something else.
 func elsewhere(req *Request, server, tool string) string {
+	where := ""
+	if req.Lone {
+		where = " in a program"
+	}
 	if server == catalog.ScriptSpace {
 		if req.shell() {
 			return "saved scripts are run as tenon run NAME"
 		}
-		return fmt.Sprintf("a saved script is run as run(%q, input) in a program", tool)
+		return fmt.Sprintf("a saved script is run as run(%q, input)", tool) + where
 	}
 	for _, m := range material {
 		if !catalog.Same(tool, m.name) {
@@ -32,7 +36,7 @@ func elsewhere(req *Request, server, tool string) string {
 		if req.shell() {
 			return "that is no tool: " + fmt.Sprintf(m.shell, server)
 		}
-		return "that is no tool: " + fmt.Sprintf(m.program, server) + " in a program"
+		return "that is no tool: " + fmt.Sprintf(m.program, server) + where
 	}
 	return ""
 }

@@ -90,6 +90,9 @@ type Options struct {
 	View func(c *peer.Caller) (*config.View, error)
 	// Status is what one session holds.
 	Status func(ctx context.Context, c *peer.Caller) (*proto.SessionStatus, error)
+	// Artifact gives the bytes of an artifact, and their type, to a caller who may
+	// read the run that it is of; nil: there are none.
+	Artifact func(ctx context.Context, c *peer.Caller, id string) (data []byte, mimeType string, err error)
 	// Enter announces work to a daemon that may be about to end; nil: always in.
 	Enter func() (leave func(), err error)
 	// Home is the directory of a caller that names none.

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,7 +16,15 @@ const (
 	catalogURI = "tenon://catalog"
 	typesURI   = "tenon://types/"
 	typesTempl = "tenon://types/{namespace}"
+
+	artifactsURI   = "tenon://artifacts/"
+	artifactsTempl = "tenon://artifacts/{id}"
+	artifactPrefix = "art_" // of every artifact's id; whole outputs of runs are no resources
 )
+
+// maxArtifact bounds the bytes of an artifact that leave as a resource: they
+// travel as base64 in one message.
+const maxArtifact = 8 << 20
 
 // catalogBudget is what the resource may cost, in tokens: a client that reads it
 // wants to see everything that fits a context.
@@ -42,6 +51,9 @@ func templates() (mcp.Result, error) {
 	return written(map[string]any{"resourceTemplates": []*mcp.ResourceTemplate{{
 		URITemplate: typesTempl, Name: "types", Title: "Types of a namespace", MIMEType: "text/x-typescript",
 		Description: "TypeScript declarations of the tools of one namespace.",
+	}, {
+		URITemplate: artifactsTempl, Name: "artifact", Title: "Artifact of a run",
+		Description: "The bytes of a picture, recording or file that a run of this session left, by the id that its result has.",
 	}}})
 }
 
@@ -55,16 +67,37 @@ func (x *exchange) read(uri string) (mcp.Result, error) {
 		}
 		return contents(uri, "text/plain", found.Text)
 	}
+	if id, ok := strings.CutPrefix(uri, artifactsURI); ok && x.c.s.o.Artifact != nil {
+		return x.artifact(uri, id)
+	}
 	escaped, ok := strings.CutPrefix(uri, typesURI)
 	namespace, err := url.PathUnescape(escaped)
 	if !ok || err != nil || namespace == "" {
-		return nil, fault.New(fault.NotFound, "there is no resource %s", uri).WithHint("resources are %s and %s", catalogURI, typesTempl)
+		return nil, fault.New(fault.NotFound, "there is no resource %s", uri).WithHint("resources are %s, %s and %s", catalogURI, typesTempl, artifactsTempl)
 	}
 	t, err := x.c.s.o.Path.Types(x.ctx, x.request(""), proto.TypesQuery{Paths: []string{namespace}})
 	if err != nil {
 		return nil, err
 	}
 	return contents(uri, "text/x-typescript", t.Text)
+}
+
+// artifact reads one: text as text, everything else as bytes.
+func (x *exchange) artifact(uri, id string) (mcp.Result, error) {
+	if !strings.HasPrefix(id, artifactPrefix) {
+		return nil, fault.New(fault.NotFound, "there is no artifact %q", id).WithHint("a result lists its artifacts with their ids")
+	}
+	data, mimeType, err := x.c.s.o.Artifact(x.ctx, x.caller, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxArtifact:
+		return nil, fault.New(fault.UsageError, "artifact %s has %d bytes, more than the %d that a resource may have", id, len(data), maxArtifact).
+			WithHint("tenon runs output RUN --artifact %s prints it", id)
+	case strings.HasPrefix(mimeType, "text/") && utf8.Valid(data):
+		return contents(uri, mimeType, string(data))
+	}
+	return written(map[string]any{"contents": []map[string]any{{"uri": uri, "mimeType": mimeType, "blob": data}}})
 }
 
 func contents(uri, mimeType, text string) (mcp.Result, error) {

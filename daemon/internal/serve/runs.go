@@ -218,6 +218,15 @@ func (r runs) Output(ctx context.Context, c *peer.Caller, id, artifact string) (
 	return api.Output{Body: io.NopCloser(bytes.NewReader(data)), MimeType: a.MimeType, Name: a.Name}, nil
 }
 
+// artifact is Output for the resources of MCP.
+func (r runs) artifact(ctx context.Context, c *peer.Caller, id string) ([]byte, string, error) {
+	if err := r.mayRead(ctx, c, id); err != nil {
+		return nil, "", err
+	}
+	a, data, err := r.d.runs.Output(ctx, id)
+	return data, a.MimeType, err
+}
+
 func (r runs) Cancel(_ context.Context, c *peer.Caller, id, why string) error {
 	live, ok := r.d.runs.Get(id)
 	if !ok {

@@ -92,8 +92,11 @@ func (s spot) misuse(words string) string {
 		}
 		return s.notFunction(callee)
 	}
-	if _, property, ok := readOf(words); ok {
+	if of, property, ok := readOf(words); ok {
 		object := s.objectOf(property)
+		if of == "null" && s.matches(object) {
+			return unmatched
+		}
 		if object == "" {
 			return ""
 		}
@@ -101,6 +104,12 @@ func (s spot) misuse(words string) string {
 			return hint
 		}
 		return keptBytes
+	}
+	if _, suffix, ok := strings.Cut(words, " is not iterable "); ok && suffix == noIterator {
+		if s.matches(s.initializer()) {
+			return unmatched
+		}
+		return s.value(s.initializer())
 	}
 	if object, ok := between(words, "", " is not iterable"); ok {
 		return s.value(object)

@@ -14,6 +14,7 @@ const (
 	browser   = "there is no browser here; use a server's tool"
 	callHint  = "a tool is called as tools.<namespace>.<tool>(args), or by names: call(server, tool, args)"
 	keptBytes = "the bytes of pictures, audio and files are artifacts: a block has bytes and artifact in place of data; call(server, tool, args, { raw: true }) gives them as base64"
+	unmatched = "nothing matched: match and exec give null then; look at the text with log(…) first"
 	shown     = "nobody sees such a window: log(…) is in the result, emit(…) is seen at once"
 	exported  = "a program exports nothing this way: its last expression is the result, or that of return or export default"
 )

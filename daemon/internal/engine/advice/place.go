@@ -56,6 +56,7 @@ var (
 	chainStart = once(`^(?:` + name + `|` + link + `)` + link + `*`)
 	wholeChain = once(`^` + name + link + `*$`)
 	linkWord   = once(`[\p{L}\p{N}_$]+|"[^"]*"|'[^']*'`)
+	matching   = once(`\.(?:match|exec)\s*\(`)
 	methodCall = once(`^` + name + `\s*\(`)
 	newBefore  = once(`\bnew\s+$`)
 	called     = once(`^\s*(?:\?\.)?[(` + "`" + `]`)
@@ -98,6 +99,20 @@ func (s spot) receiver() string {
 		return ""
 	}
 	return expressionBefore(cut)
+}
+
+// matches reports whether an expression of the line of the place is, or begins
+// with a variable that is, what a regular expression found.
+func (s spot) matches(expression string) bool {
+	if matching().MatchString(expression) {
+		return true
+	}
+	variable := root(expression)
+	if expression == "" || !wholeChain().MatchString(variable) {
+		return expression == "" && matching().MatchString(s.line())
+	}
+	made := compile(`\b` + regexp.QuoteMeta(variable) + `\s*(?::[^=;\n]+)?=[^;\n]*\.(?:match|exec)\s*\(`)
+	return made != nil && made.MatchString(s.Source)
 }
 
 // assigns reports whether the line of the place assigns to a variable, of that

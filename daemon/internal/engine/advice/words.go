@@ -9,6 +9,7 @@ const (
 	longString    = "Invalid string length"
 	mixedBigInt   = "Cannot mix BigInt and other types, use explicit conversions"
 	jsonBigInt    = "Do not know how to serialize a BigInt"
+	noIterator    = "(cannot read property Symbol(Symbol.iterator))"
 	noneFulfilled = "All promises were rejected"
 )
 
@@ -77,7 +78,9 @@ func (s spot) typeWords(message string) string {
 	if m := calledIn().FindStringSubmatch(message); m != nil {
 		return m[1] + " is not a function"
 	}
-	if m := readQuick().FindStringSubmatch(message); m != nil {
+	if m := readQuick().FindStringSubmatch(message); m != nil && m[1] == "Symbol.iterator" {
+		return strings.Replace(m[2], "null", "object null", 1) + " is not iterable " + noIterator
+	} else if m != nil {
 		return read(m[2], m[1])
 	}
 	if m := setQuick().FindStringSubmatch(message); m != nil {

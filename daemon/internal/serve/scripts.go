@@ -160,7 +160,7 @@ func (s scripts) shadows(c *peer.Caller, name string) error {
 // promoted is the program of a run as a script: with a header that says where it
 // comes from and how it was called, unless it has one of its own.
 func (s scripts) promoted(ctx context.Context, c *peer.Caller, r proto.ScriptSave) (string, error) {
-	if err := (runs{s.d}).mayRead(ctx, c, r.Run); err != nil {
+	if err := runs(s).mayRead(ctx, c, r.Run); err != nil {
 		return "", err
 	}
 	if _, live := s.d.runs.Get(r.Run); live {

@@ -73,6 +73,9 @@ func completion(root *cobra.Command, shell string) (string, error) {
 	return b.String(), err
 }
 
+// runStatuses are what --status takes; the daemon has the last word.
+var runStatuses = []string{"running", "ok", "failed", "cancelled", "lost"}
+
 // completeLimit is how long a press of Tab may take.
 const completeLimit = time.Second
 
@@ -157,7 +160,8 @@ func (a *app) completeWith(root *cobra.Command) {
 		"tenon run": {scripts}, "tenon scripts show": {scripts},
 		"tenon preset use": {presets}, "tenon preset show": {presets},
 		"tenon ls": {servers}, "tenon types": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
-		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs cancel": {runs(true)},
+		"tenon resources": {servers}, "tenon resources list": {servers}, "tenon prompts": {servers}, "tenon prompts list": {servers},
+		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs rerun": {runs(false)}, "tenon runs cancel": {runs(true)},
 		"tenon approve": {asks}, "tenon deny": {asks}, "tenon release": {leases}, "tenon sessions end": {sessions},
 		"tenon exec": nil, "tenon trust": nil, "tenon scripts save": nil, // files and directories
 	}
@@ -171,14 +175,15 @@ func (a *app) completeWith(root *cobra.Command) {
 		}
 	}
 	walk(root)
-	a.completeFlags(root, servers, sessions)
+	a.completeFlags(root, servers, sessions, runs(false))
 }
 
 // completeFlags gives flags their values: those of a closed set, and names.
-func (a *app) completeFlags(root *cobra.Command, servers, sessions lister) {
+func (a *app) completeFlags(root *cobra.Command, servers, sessions, runs lister) {
 	fixed := map[string][]string{
 		"exec engine": append([]string{"embedded"}, process.Names()...), "exec sandbox": sandboxModes(),
 		"exec typecheck": typechecks, "exec where": wheres, "init import": importable,
+		"runs status": runStatuses, "runs list status": runStatuses, "runs stats by": statsBy,
 	}
 	namespaces := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
 		list, err := c.Servers(ctx)
@@ -191,10 +196,15 @@ func (a *app) completeFlags(root *cobra.Command, servers, sessions lister) {
 	for _, name := range []string{"engine", "sandbox", "typecheck", "where"} {
 		fixed["run "+name] = fixed["exec "+name]
 	}
-	known := map[string]lister{"mcp server": servers, "search namespace": namespaces}
-	for _, c := range root.Commands() {
+	known := map[string]lister{
+		"mcp server": servers, "search namespace": namespaces, "runs server": servers, "runs list server": servers,
+		"resources read server": servers, "prompts get server": servers, "scripts save run": runs,
+	}
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		path := strings.TrimPrefix(c.CommandPath(), root.Name()+" ")
 		c.LocalNonPersistentFlags().VisitAll(func(f *flag) {
-			name := c.Name() + " " + f.Name
+			name := path + " " + f.Name
 			if words, ok := fixed[name]; ok {
 				_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 			}
@@ -202,6 +212,12 @@ func (a *app) completeFlags(root *cobra.Command, servers, sessions lister) {
 				_ = c.RegisterFlagCompletionFunc(f.Name, a.completeFlag(list))
 			}
 		})
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	for _, c := range root.Commands() {
+		walk(c)
 	}
 	_ = root.RegisterFlagCompletionFunc("session", a.completeFlag(sessions))
 }

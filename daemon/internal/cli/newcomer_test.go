@@ -65,6 +65,12 @@ func TestTabCompletesServersToolsAndNoFiles(t *testing.T) {
 		"claude\n":           {"init", "--import", ""},
 		"fake\n:36":          {"mcp", "--server", ""},
 		"yolo\tsandbox full": {"preset", "use", ""},
+		"cancelled\n":        {"runs", "--status", ""},
+		"lost\n":             {"runs", "list", "--status", ""},
+		"kind\n":             {"runs", "stats", "--by", ""},
+		"fake\n:3":           {"resources", ""},
+		"fake\n:36\n":        {"prompts", "get", "--server", ""},
+		"embedded\n":         {"run", "--engine", ""},
 	} {
 		if got := p.run(append([]string{"__complete"}, args...)...); !strings.Contains(got.out, want) {
 			t.Errorf("%v: want %q: %+v", args, want, got)

@@ -7,9 +7,9 @@ import (
 	"tenon/daemon/internal/fault"
 )
 
-// maxInput bounds what is read of standard input; the daemon's own limit of a
-// request is near it.
-const maxInput = 64 << 20
+// maxInput bounds what is read of standard input: as JSON, in which some characters
+// take two bytes, it fits a request to the daemon.
+const maxInput = 16 << 20
 
 // readInput reads standard input to its end. A terminal or a pipe that nobody
 // closes does not keep the user's interrupt waiting.

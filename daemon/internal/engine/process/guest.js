@@ -32,8 +32,9 @@ const send = (...parts) => {
 const buffer = new Uint8Array(64 << 10);
 let rest = '', reading = false;
 const take = n => {
-  rest += decode(buffer.subarray(0, n), { stream: true });
-  const lines = rest.split('\n');
+  // Only what came now is looked through: a line of megabytes comes in many pieces.
+  const lines = decode(buffer.subarray(0, n), { stream: true }).split('\n');
+  lines[0] = rest + lines[0];
   rest = lines.pop();
   return lines;
 };

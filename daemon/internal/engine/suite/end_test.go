@@ -207,6 +207,20 @@ func TestStandardStreamsAreKept(t *testing.T) {
 	})
 }
 
+// A line of megabytes comes in pieces: to look through all of it at each piece
+// would take the square of its length.
+func TestALongInputCostsAProcessLittle(t *testing.T) {
+	processes(t, func(t *testing.T, r *rig) {
+		text := strings.Repeat("x", 12<<20)
+		out, _ := r.run(t.Context(), "(await stdin.text()).length", func(p *engine.Program) {
+			p.Stdin, p.Limits.Memory, p.Limits.CPU = &text, 512<<20, 15*time.Second
+		})
+		if out.Err != nil || string(out.Value) != "12582912" {
+			t.Errorf("%s, %v", out.Value, out.Err)
+		}
+	})
+}
+
 func TestAProcessThatEndsItselfIsToldApart(t *testing.T) {
 	processes(t, func(t *testing.T, r *rig) {
 		out, _ := r.run(t.Context(), "process.exit(3)")

@@ -106,7 +106,8 @@ func (s spot) misuse(words string) string {
 		return keptBytes
 	}
 	if _, suffix, ok := strings.Cut(words, " is not iterable "); ok && suffix == noIterator {
-		if s.matches(s.initializer()) {
+		// QuickJS gives the place of the statement before.
+		if s.matches(s.initializer()) || takenApart().MatchString(s.Source) {
 			return unmatched
 		}
 		return s.value(s.initializer())

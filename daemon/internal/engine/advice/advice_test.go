@@ -87,6 +87,7 @@ func TestEachMistakeIsToldWhatToWrite(t *testing.T) {
 		{"lt", "ReferenceError", "lt is not defined", 1, 1, ""},
 		{"const [, ref] = /a(b)/.exec(text);", "TypeError", "cannot read property 'Symbol.iterator' of null", 1, 15, "nothing matched"},
 		{"const [, ref] = /a(b)/.exec(text);", "TypeError", "object null is not iterable (cannot read property Symbol(Symbol.iterator))", 1, 17, "nothing matched"},
+		{"const t = await fake.echo({});\nconst [, ref] = /a(b)/.exec(t);", "TypeError", "cannot read property 'Symbol.iterator' of null", 1, 20, "nothing matched"},
 		{"const ref = text.match(/a(b)/)[1];", "TypeError", "cannot read property '1' of null", 1, 31, "nothing matched"},
 		{"const m = text.match(/a(b)/);\nf(m[1]);", "TypeError", "cannot read property '1' of null", 2, 4, "nothing matched"},
 		{"const m = f(1);\nf(m.a);", "TypeError", "cannot read property 'a' of null", 2, 4, ""},

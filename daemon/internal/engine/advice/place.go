@@ -56,6 +56,7 @@ var (
 	chainStart = once(`^(?:` + name + `|` + link + `)` + link + `*`)
 	wholeChain = once(`^` + name + link + `*$`)
 	linkWord   = once(`[\p{L}\p{N}_$]+|"[^"]*"|'[^']*'`)
+	takenApart = once(`\]\s*=[^;\n]*\.(?:match|exec)\s*\(`)
 	matching   = once(`\.(?:match|exec)\s*\(`)
 	methodCall = once(`^` + name + `\s*\(`)
 	newBefore  = once(`\bnew\s+$`)

@@ -10,6 +10,7 @@ import (
 	"tenon/daemon/internal/engine"
 	"tenon/daemon/internal/engine/embedded"
 	"tenon/daemon/internal/engine/process"
+	"tenon/daemon/internal/kind/stdio"
 	"tenon/daemon/internal/sandbox"
 	"tenon/daemon/internal/script"
 	"tenon/proto"
@@ -21,7 +22,7 @@ func (d *daemon) openEngines(compiler *script.Compiler) map[string]engine.Engine
 	dir := filepath.Join(d.o.Paths.Runtime, "programs")
 	// Of a killed predecessor, whose processes are gone by now.
 	_ = os.RemoveAll(dir)
-	_ = os.RemoveAll(filepath.Join(d.o.Paths.Runtime, config.KindDir))
+	stdio.Sweep(context.Background(), filepath.Join(d.o.Paths.Runtime, config.KindDir), d.log)
 	hidden := []string{d.o.Paths.Runtime, filepath.Dir(d.o.Paths.Socket), d.o.Paths.State, config.ConfigDir(env, d.o.Paths.Home)}
 	out := map[string]engine.Engine{d.engine.Name(): d.engine}
 	for _, name := range process.Names() {

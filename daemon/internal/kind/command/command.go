@@ -16,7 +16,6 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/kind/stdio"
-	"tenon/daemon/internal/proctree"
 	"tenon/daemon/internal/sandbox"
 )
 
@@ -32,8 +31,7 @@ type Options struct {
 type Source struct {
 	o      Options
 	mode   sandbox.Mode
-	dir    string // private; its tmp is the temporary directory of confined commands
-	record *proctree.Record
+	place  *stdio.Place
 	tools  map[string]*tool
 	listed []stdio.Tool
 }
@@ -78,15 +76,12 @@ func New(o Options) (*Source, error) {
 		}
 		s.listed = append(s.listed, listed)
 	}
-	if s.dir, err = stdio.PrivateDir(o.Spec.Dir); err != nil {
+	if s.place, err = stdio.NewPlace(o.Spec.Dir); err != nil {
 		return nil, fault.New(fault.EngineUnavailable, "no directory for the commands: %w", err)
 	}
-	if err = os.Mkdir(filepath.Join(s.dir, "tmp"), 0o700); err == nil {
-		s.record, err = proctree.OpenRecord(filepath.Join(s.dir, "groups"))
-	}
-	if err != nil {
-		_ = os.RemoveAll(s.dir) // the first error is the one to tell
-		return nil, fault.New(fault.EngineUnavailable, "no record of processes: %w", err)
+	if err = os.Mkdir(s.tmp(), 0o700); err != nil {
+		_ = s.place.Close() // the first error is the one to tell
+		return nil, fault.New(fault.EngineUnavailable, "no directory for the commands: %w", err)
 	}
 	return s, nil
 }
@@ -111,9 +106,11 @@ func read(t config.CommandTool) (*tool, error) {
 
 // Close removes what the source has; commands have ended with their calls.
 func (s *Source) Close() {
-	_ = s.record.Close()
-	_ = os.RemoveAll(s.dir)
+	_ = s.place.Close() // what is left is the next sweep's
 }
+
+// tmp is the temporary directory of confined commands.
+func (s *Source) tmp() string { return filepath.Join(s.place.Dir, "tmp") }
 
 // Changed is nil: an entry that changes is another server.
 func (s *Source) Changed() <-chan struct{} { return nil }

@@ -41,7 +41,7 @@ type outcome struct {
 func (s *Source) run(ctx context.Context, argv []string, input *string, dir string) (*outcome, error) {
 	env := s.o.Environ
 	if s.mode.Strict() {
-		tmp := filepath.Join(s.dir, "tmp")
+		tmp := s.tmp()
 		profile := sandbox.Profile{Mode: s.mode, Workspace: s.o.Spec.Workspace, Read: []string{argv[0]}, Write: []string{tmp}, Hidden: s.o.Spec.Hidden}
 		var err error
 		if argv, err = sandbox.Command(s.o.Executable, profile, argv); err != nil {
@@ -64,7 +64,7 @@ func (s *Source) run(ctx context.Context, argv []string, input *string, dir stri
 		defer null.Close()
 		o.Stdin = null
 	}
-	p, err := s.record.Start(o)
+	p, err := s.place.Record.Start(o)
 	if err != nil {
 		return nil, fault.New(fault.ToolFailure, "%s does not start: %w", filepath.Base(argv[0]), err)
 	}

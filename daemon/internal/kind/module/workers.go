@@ -2,7 +2,6 @@ package module
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"tenon/daemon/internal/engine/process"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/kind/stdio"
-	"tenon/daemon/internal/proctree"
 	"tenon/daemon/internal/script"
 )
 
@@ -19,8 +17,7 @@ import (
 // its top level runs once, and calls share what it keeps.
 type workers struct {
 	s        *Source
-	dir      string // private; ends with the server
-	record   *proctree.Record
+	place    *stdio.Place
 	compiler *script.Compiler
 	engine   *process.Engine
 	env      map[string]string
@@ -32,12 +29,8 @@ const memory = 512 << 20
 func newWorkers(s *Source) (engine, error) {
 	w := &workers{s: s, env: map[string]string{}}
 	var err error
-	if w.dir, err = stdio.PrivateDir(s.o.Spec.Dir); err != nil {
+	if w.place, err = stdio.NewPlace(s.o.Spec.Dir); err != nil {
 		return nil, fault.New(fault.EngineUnavailable, "no directory for the module's process: %w", err)
-	}
-	if w.record, err = proctree.OpenRecord(filepath.Join(w.dir, "groups")); err != nil {
-		_ = os.RemoveAll(w.dir) // the first error is the one to tell
-		return nil, fault.New(fault.EngineUnavailable, "no record of processes: %w", err)
 	}
 	for _, kv := range s.o.Environ {
 		if name, value, ok := strings.Cut(kv, "="); ok && !strings.HasPrefix(name, "TENON_") {
@@ -46,16 +39,15 @@ func newWorkers(s *Source) (engine, error) {
 	}
 	w.compiler = script.NewCompiler(script.Options{Command: []string{s.o.Executable, s.o.Compile}, Log: s.log})
 	w.engine = process.New(process.Options{
-		Name: s.o.Spec.Module.Engine, Record: w.record, Compiler: w.compiler, Executable: s.o.Executable,
-		Dir: filepath.Join(w.dir, "runs"), Path: w.env["PATH"], Hidden: s.o.Spec.Hidden, Log: s.log,
+		Name: s.o.Spec.Module.Engine, Record: w.place.Record, Compiler: w.compiler, Executable: s.o.Executable,
+		Dir: filepath.Join(w.place.Dir, "runs"), Path: w.env["PATH"], Hidden: s.o.Spec.Hidden, Log: s.log,
 	})
 	return w, nil
 }
 
 func (w *workers) close() {
 	_ = w.compiler.Close() // ends a helper; nothing is lost
-	_ = w.record.Close()   // every process has ended
-	_ = os.RemoveAll(w.dir)
+	_ = w.place.Close()    // every process has ended
 }
 
 // program is what the process executes.

@@ -86,7 +86,7 @@ func (b *builder) pins(k *KindSpec, base string) (map[string]string, string) {
 		sum := sha256.Sum256(doc)
 		pins[file] = hex.EncodeToString(sum[:])
 		if k.Module != nil {
-			queue = append(queue, b.imports(file, doc)...)
+			queue = append(queue, imports(file, doc, func(f string) bool { return b.probes.look(f, false).exists })...)
 		}
 	}
 	return pins, ""
@@ -102,13 +102,14 @@ var importedPath = sync.OnceValue(func() *regexp.Regexp {
 var ModuleExtensions = []string{".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"}
 
 // imports lists the local files that a module may import, as far as they exist.
-func (b *builder) imports(file string, doc []byte) []string {
+// exists is asked about each that could be one: which of them counts changes when
+// another appears.
+func imports(file string, doc []byte, exists func(file string) bool) []string {
 	var out []string
 	for _, m := range importedPath().FindAllSubmatch(doc, -1) {
 		path := filepath.Join(filepath.Dir(file), string(m[1]))
 		for _, candidate := range ImportCandidates(path) {
-			// Looked at one by one: which of them counts changes when one appears.
-			if st := b.probes.look(candidate, false); st.exists {
+			if exists(candidate) {
 				out = append(out, candidate)
 			}
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,13 +18,14 @@ type Hook struct {
 	Code   string
 	Script string
 	Origin Origin
-	// Texts are digests of the texts of a project's script that trust covers.
+	// Texts are digests of the texts of a project's script, and of what it
+	// imports, that trust covers.
 	Texts []string
 }
 
-// Covers reports whether a script's text may run as the hook: of a project's only
-// what was trusted, wherever a script of that name is found, and although its file
-// changes while the view is in use.
+// Covers reports whether a text may run in the hook, as its script or as what
+// that imports: of a project's only what was trusted, wherever a script of that
+// name is found, and although its file changes while the view is in use.
 func (h Hook) Covers(text string) bool {
 	return !h.Origin.Project || slices.Contains(h.Texts, digest(text))
 }
@@ -120,7 +122,7 @@ func (b *builder) scripts(v *View, p *parts, file string, items []TrustItem, tru
 }
 
 // hookItems are what a project's hooks need trust for: their code, and the
-// content of the files that they name.
+// content of the files that they name, with what those import.
 func hookItems(l *layer) []TrustItem {
 	var out []TrustItem
 	for _, point := range hookPoints {
@@ -132,13 +134,10 @@ func hookItems(l *layer) []TrustItem {
 		var texts []string
 		if h.Script != "" {
 			shown = "the script " + h.Script
-			for _, file := range hookFiles(h) {
-				text, err := readCapped(file, maxFileBytes)
-				if err == nil {
-					content += file + "\x00" + string(text) + "\x00"
-					texts = append(texts, digest(string(text)))
-				}
-			}
+			hookTexts(h, exists, func(file, text string) {
+				content += file + "\x00" + text + "\x00"
+				texts = append(texts, digest(text))
+			})
 		}
 		out = append(out, TrustItem{
 			Kind: "hook", Name: "hooks." + point, File: h.Origin.File, Shown: visible(shown),
@@ -166,13 +165,37 @@ func hookFiles(h Hook) []string {
 	return out
 }
 
-// watchHooks makes the view depend on the files that a project's hooks name.
+// hookTexts reads the files of a project's hook and those that they import, each
+// once. exists is asked about every file that could be one.
+func hookTexts(h Hook, exists func(file string) bool, found func(file, text string)) {
+	queue, seen, left := hookFiles(h), map[string]bool{}, int64(maxPinnedSize)
+	for ; len(queue) > 0 && len(seen) < maxPinned; queue = queue[1:] {
+		file := queue[0]
+		if seen[file] || !exists(file) {
+			continue
+		}
+		text, err := readCapped(file, min(left, maxFileBytes))
+		if err != nil {
+			continue // it does not run either: nobody agreed to it
+		}
+		seen[file] = true
+		left -= int64(len(text))
+		found(file, string(text))
+		queue = append(queue, imports(file, text, exists)...)
+	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// watchHooks makes the view depend on the files that a project's hooks consist of.
 func (b *builder) watchHooks(l *layer) {
+	look := func(file string) bool { return b.probes.look(file, false).exists }
 	for _, point := range hookPoints {
 		if h, ok := l.hookAt(point); ok && h.Script != "" {
-			for _, file := range hookFiles(h) {
-				b.probes.look(file, false)
-			}
+			hookTexts(h, look, func(string, string) {})
 		}
 	}
 }

@@ -112,6 +112,14 @@ func (r *Run) hook(ctx context.Context, point string, h config.Hook, input hookI
 			return fault.New(fault.ScriptError, "the %s failed: %s is not the script that was trusted", name, c.File).
 				WithHint("look at it, then: tenon trust; only a script in %s is covered by it", filepath.Join(dir, shelf.Folder))
 		}
+		if c.Modules != nil {
+			for file, text := range c.Modules.Files {
+				if !h.Covers(text) {
+					return fault.New(fault.ScriptError, "the %s failed: %s, which it imports, is not what was trusted", name, file).
+						WithHint("look at it, then: tenon trust")
+				}
+			}
+		}
 		p = partOf(c, []string{name}, nil, DefaultEngine)
 		p.name = name
 	}
@@ -120,7 +128,7 @@ func (r *Run) hook(ctx context.Context, point string, h config.Hook, input hookI
 		p.timeout = hookTime
 	}
 	by := r.host(r.request())
-	by.scripts = dir
+	by.scripts, by.closed = dir, h.Origin.Project
 	o, err := r.part(ctx, by, p)
 	if err == nil && o.Err != nil {
 		err = o.Err

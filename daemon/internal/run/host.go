@@ -21,6 +21,7 @@ type host struct {
 	chain   []string     // of the scripts within the run that led here; empty: the run's own program
 	mark    string       // the last of them
 	scripts string       // the directory whose saved scripts it runs
+	closed  bool         // it runs none: a project's hook, whose trust would not cover them
 	sandbox string       // the mode that its program asked for; empty: none in particular
 }
 

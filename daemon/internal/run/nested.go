@@ -57,6 +57,10 @@ func (h *host) RunScript(ctx context.Context, name string, input []byte) ([]byte
 	if len(chain) > maxNested {
 		return nil, tooDeep(chain)
 	}
+	if h.closed {
+		return nil, fault.New(fault.PermissionDenied, "a project's hook runs no saved scripts: nobody agreed to their content").
+			WithHint("import what it needs: what a hook's script imports is trusted with it")
+	}
 	if r.m.o.Shelf == nil {
 		return nil, fault.New(fault.NotFound, "there is no saved script %q", name)
 	}
@@ -147,7 +151,7 @@ func (r *Run) part(ctx context.Context, by *host, p part) (*engine.Outcome, erro
 	}
 	clock := r.clocks.part()
 	program.Clock = clock
-	h := &host{r: r, request: by.request, chain: p.chain, mark: p.name, scripts: by.scripts, sandbox: asked}
+	h := &host{r: r, request: by.request, chain: p.chain, mark: p.name, scripts: by.scripts, closed: by.closed, sandbox: asked}
 	began := time.Now()
 	at := r.partBegins(p)
 	o := e.Run(ctx, program, h)

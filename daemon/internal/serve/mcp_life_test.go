@@ -238,7 +238,7 @@ func TestArtifactsAreResourcesOfTheirSession(t *testing.T) {
 	mine, other := as("mine"), as("other")
 	res := mine.call("exec", map[string]any{"code": `const picture = await artifact("a.bin", new Uint8Array([0, 255, 7]), { mimeType: "image/png" });
 		const note = await artifact("a.txt", "words", { mimeType: "text/plain" });
-		const big = await artifact("b.bin", new Uint8Array(9 * 1024 * 1024), { mimeType: "image/png" });
+		const big = await artifact("b.bin", "b".repeat(9 * 1024 * 1024), { mimeType: "image/png" });
 		return [picture.artifact, note.artifact, big.artifact].join(" ")`}, nil)
 	ids := strings.Fields(textOf(res))
 	if res.IsError || len(ids) < 3 {

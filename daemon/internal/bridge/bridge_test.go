@@ -521,3 +521,25 @@ func TestTheCatalogueIsThatOfTheSessionAndChangesAreTold(t *testing.T) {
 		t.Errorf("another bridge's session: %+v", e.Data)
 	}
 }
+
+// A daemon that has waited for what runs closes the moment it is done, when the
+// answer may be anywhere between the handler and the socket.
+func TestAClosingBridgeSendsTheAnswersItOwes(t *testing.T) {
+	for range 50 {
+		b := newBench(t)
+		done := make(chan struct{})
+		b.work.run = func(context.Context, RunRequest) (*proto.RunDone, error) {
+			defer close(done)
+			return &proto.RunDone{Text: "1", Result: proto.RunResult{ID: "run_1", OK: true, Value: json.RawMessage("1")}}, nil
+		}
+		p := b.open()
+		p.ask(proto.MethodRunStart, runStart())
+		<-done
+		if err := b.server.Close(context.Background(), "the daemon is stopping"); err != nil {
+			t.Fatal(err)
+		}
+		if m := p.reply(); m.Error != nil {
+			t.Fatalf("got %+v", m.Error)
+		}
+	}
+}

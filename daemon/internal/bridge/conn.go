@@ -36,13 +36,17 @@ type conn struct {
 
 	life context.Context // ends with the connection; its cause says why
 	end  context.CancelCauseFunc
-	out  chan []byte // to the writer
-	work sync.WaitGroup
+	out  chan []byte // to the writer; nil is the last, see flush
+	// flushed is closed when the writer came to the end of what was queued.
+	flushed chan struct{}
+	work    sync.WaitGroup
 
 	mu       sync.Mutex
 	next     int64                              // guarded by mu: last id of ours
 	pending  map[int64]chan proto.RPCMessage    // guarded by mu: our requests, by id
 	handling map[string]context.CancelCauseFunc // guarded by mu: theirs, by id as written
+	owed     int                                // guarded by mu: theirs without an answer in out
+	settled  chan struct{}                      // guarded by mu: closed when owed is 0; nil: nobody waits
 	shown    map[string]chan struct{}           // guarded by mu: closed when the question is shown
 }
 
@@ -55,6 +59,7 @@ func newConn(ctx context.Context, s *Server, ws *websocket.Conn, caller *peer.Ca
 		life: life, end: end, // ended by serve
 		id: id, server: s, ws: ws, caller: caller, log: s.o.Log.With("bridge", id),
 		out:      make(chan []byte, queueLength),
+		flushed:  make(chan struct{}),
 		pending:  map[int64]chan proto.RPCMessage{},
 		handling: map[string]context.CancelCauseFunc{},
 		shown:    map[string]chan struct{}{},
@@ -146,6 +151,10 @@ func (c *conn) write() {
 	for {
 		select {
 		case data := <-c.out:
+			if data == nil {
+				close(c.flushed)
+				continue
+			}
 			if err := c.writeOne(data); err != nil {
 				c.end(fault.New(fault.Cancelled, "bridge lost: %w", err))
 				return
@@ -204,10 +213,49 @@ func encode(m proto.RPCMessage) ([]byte, error) {
 	return data, nil
 }
 
+// answerGrace is how long a close waits for answers that are owed.
+const answerGrace = 2 * time.Second
+
+// flush waits until every request has its answer and everything queued is sent:
+// a host that is cut off before would repeat what was done. Only the first and
+// only close calls it.
+func (c *conn) flush() {
+	late := time.NewTimer(answerGrace)
+	defer late.Stop()
+	c.mu.Lock()
+	settled := make(chan struct{})
+	if c.owed == 0 {
+		close(settled)
+	} else {
+		c.settled = settled
+	}
+	c.mu.Unlock()
+	select {
+	case <-settled:
+	case <-c.life.Done():
+		return
+	case <-late.C:
+		return
+	}
+	select {
+	case c.out <- nil:
+	case <-c.life.Done():
+		return
+	case <-late.C:
+		return
+	}
+	select {
+	case <-c.flushed:
+	case <-c.life.Done():
+	case <-late.C:
+	}
+}
+
 // close ends the connection from our side and tells the peer why; a peer that
 // does not answer the close within 5 s (the library's bound) is cut off.
 func (c *conn) close(code websocket.StatusCode, reason string) {
 	c.closing.CompareAndSwap(nil, fault.New(fault.Cancelled, "bridge lost: %s", reason))
+	c.flush()
 	c.ws.Close(code, clip(reason))
 	c.end(c.closing.Load())
 }

@@ -40,6 +40,7 @@ func (c *conn) start(m proto.RPCMessage) {
 			}
 			return
 		}
+		defer c.paid()
 		if err != nil {
 			c.respond(m.ID, nil, rpcError(fault.From(err)))
 			return
@@ -74,7 +75,19 @@ func (c *conn) enter(id json.RawMessage, cancel context.CancelCauseFunc) *fault.
 			WithHint("wait for some to end")
 	}
 	c.handling[string(id)] = cancel
+	c.owed++
 	return nil
+}
+
+// paid notes that a request that entered has its answer in the queue.
+func (c *conn) paid() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owed--
+	if c.owed == 0 && c.settled != nil {
+		close(c.settled)
+		c.settled = nil
+	}
 }
 
 func (c *conn) leave(id json.RawMessage) {

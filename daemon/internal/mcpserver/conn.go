@@ -50,6 +50,7 @@ type conn struct {
 	mu       sync.Mutex
 	requests map[string]*request     // by number
 	byID     map[string]*request     // calls in work, by the JSON of their id
+	answered chan struct{}           // closed when the last of them is; nil: nobody waits
 	own      *held                   // the connection's own session
 	named    map[string]*held        // sessions that are named by requests, but prove nothing
 	roots    string                  // the client's directory
@@ -131,7 +132,27 @@ func (c *conn) admit(r *request, h http.Header, ids []string) (leave func()) {
 				delete(c.byID, id)
 			}
 		}
+		if c.answered != nil && len(c.byID) == 0 {
+			close(c.answered)
+			c.answered = nil
+		}
 	}
+}
+
+// settled is closed once every call that was admitted has its answer on the wire.
+func (c *conn) settled() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answered != nil {
+		return c.answered
+	}
+	all := make(chan struct{})
+	if len(c.byID) == 0 {
+		close(all)
+	} else {
+		c.answered = all
+	}
+	return all
 }
 
 // of finds the request that a handler serves; nil when it is over.

@@ -252,6 +252,7 @@ func (t *lines) refuse(code int, text string) {
 
 // drain waits until every call is answered, for eofGrace at most.
 func (t *lines) drain() {
+	killed := t.c.life.Done()
 	late := time.NewTimer(eofGrace)
 	defer late.Stop()
 	for {
@@ -263,8 +264,9 @@ func (t *lines) drain() {
 		}
 		select {
 		case <-t.idle:
-		case <-t.c.life.Done():
-			return
+		case <-killed: // calls say so; that is an answer as well
+			killed = nil
+			late.Reset(answerGrace)
 		case <-late.C:
 			return
 		}

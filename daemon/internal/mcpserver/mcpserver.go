@@ -237,7 +237,11 @@ func (s *Server) finish(c *conn, why *fault.Error) {
 	}()
 }
 
-// Close ends every connection and returns when all have ended, or with ctx.
+// answerGrace is how long calls that were told to end may take to say so.
+const answerGrace = 2 * time.Second
+
+// Close ends every connection and returns when all have ended, or with ctx. What
+// is done already is answered: its client would repeat it otherwise.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	already := s.closed
@@ -246,8 +250,24 @@ func (s *Server) Close(ctx context.Context) error {
 	if !already {
 		close(s.stop)
 	}
-	for _, c := range s.all() {
-		s.finish(c, fault.New(fault.Cancelled, "the daemon is stopping"))
+	why := fault.New(fault.Cancelled, "the daemon is stopping")
+	all := s.all()
+	for _, c := range all {
+		c.kill(why)
+	}
+	late := time.NewTimer(answerGrace)
+	defer late.Stop()
+	for _, c := range all {
+		select {
+		case <-c.settled():
+			continue
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		break
+	}
+	for _, c := range all {
+		s.finish(c, why)
 	}
 	done := make(chan struct{})
 	go func() {

@@ -359,21 +359,32 @@ func TestAPumpOutlivesItsDaemon(t *testing.T) {
 }
 
 func TestADrainingDaemonTakesNoNewClients(t *testing.T) {
-	r := start(t, nil)
-	c := r.dialMCP("http", "/mcp", "", nil)
-	done := make(chan string, 1)
-	go func() { done <- c.exec(`await fake.sleep({ms: 1000}); "finished"`, nil) }()
-	eventually(t, "the call is under way", func() bool { s, err := r.client("").Status(context.Background()); return err == nil && s.Runs == 1 })
-	if _, err := r.client("").Stop(context.Background(), proto.StopRequest{}); err != nil {
-		t.Fatal(err)
+	for _, way := range []string{"http", "lines"} {
+		t.Run(way, func(t *testing.T) {
+			r := start(t, nil)
+			c := r.dialMCP(way, "/mcp", "", nil)
+			done := make(chan string, 1)
+			go func() {
+				res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "exec", Arguments: map[string]any{"code": `await fake.sleep({ms: 1000}); "finished"`}})
+				if err != nil {
+					done <- err.Error()
+					return
+				}
+				done <- textOf(res)
+			}()
+			eventually(t, "the call is under way", func() bool { s, err := r.client("").Status(context.Background()); return err == nil && s.Runs == 1 })
+			if _, err := r.client("").Stop(context.Background(), proto.StopRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.client("").MCP(context.Background(), mode("/mcp")); fault.KindOf(err) != fault.DaemonUnavailable {
+				t.Errorf("a new client: %v", err)
+			}
+			if got := <-done; got != "finished" {
+				t.Errorf("what ran: %q", got)
+			}
+			r.gone()
+		})
 	}
-	if _, err := r.client("").MCP(context.Background(), mode("/mcp")); fault.KindOf(err) != fault.DaemonUnavailable {
-		t.Errorf("a new client: %v", err)
-	}
-	if got := <-done; got != "finished" {
-		t.Errorf("what ran: %q", got)
-	}
-	r.gone()
 }
 
 // The order of a form's fields is what its server wrote; a form that is sorted

@@ -124,7 +124,10 @@ func TestAHostCancelsRunsOfItsOwnSessionsOnly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	ended := make(chan *proto.RunResult, 1)
-	go func() { ended <- r.exec("another", `await sleep(600000)`) }()
+	go func() {
+		res, _ := r.client("another").Exec(context.Background(), proto.ExecRequest{Code: `await sleep(600000)`}, nil)
+		ended <- res
+	}()
 	var id string
 	r.eventually("the run", func() bool {
 		runs, err := r.client("").Runs(ctx, client.RunFilter{})
@@ -140,7 +143,7 @@ func TestAHostCancelsRunsOfItsOwnSessionsOnly(t *testing.T) {
 	if err := r.client("").CancelRun(ctx, id); err != nil {
 		t.Error(err)
 	}
-	if res := <-ended; res.Error == nil || res.Error.Kind != string(fault.Cancelled) {
+	if res := <-ended; res == nil || res.Error == nil || res.Error.Kind != string(fault.Cancelled) {
 		t.Errorf("%+v", res)
 	}
 }

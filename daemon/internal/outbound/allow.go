@@ -16,8 +16,9 @@ import (
 
 // Allow is where programs may go. It is not changed once it is made.
 type Allow struct {
-	patterns []Pattern
-	private  bool
+	patterns  []Pattern
+	private   bool
+	elsewhere bool // never on this machine, whatever is named
 }
 
 // ParseAllow reads net.allow. With private, names written in full may resolve to
@@ -48,6 +49,9 @@ func (a *Allow) String() string {
 	slices.Sort(words)
 	if words = slices.Compact(words); a.private {
 		words = append(words, "private")
+	}
+	if a.elsewhere {
+		words = append(words, "elsewhere")
 	}
 	return strings.Join(words, " ")
 }
@@ -84,6 +88,9 @@ func (a *Allow) may(t target, addr netip.Addr) bool {
 		return class == public
 	}
 	addr = inner(addr)
+	if a.elsewhere && addr.IsLoopback() {
+		return false
+	}
 	for _, p := range a.patterns {
 		if !p.speaks(t) {
 			continue

@@ -169,6 +169,11 @@ func explain(ctx context.Context, t target, err error) *fault.Error {
 	if ctx.Err() != nil {
 		return fault.From(context.Cause(ctx))
 	}
+	return fault.New(fault.ToolFailure, "fetch %s: %s", t.origin(), reason(err)).Because(err)
+}
+
+// reason says in a few words why a request failed.
+func reason(err error) string {
 	reason := "the connection failed"
 	var dns *net.DNSError
 	var op *net.OpError
@@ -191,7 +196,7 @@ func explain(ctx context.Context, t target, err error) *fault.Error {
 	case errors.Is(err, net.ErrClosed), errors.As(err, &op):
 		reason = "the connection was lost"
 	}
-	return fault.New(fault.ToolFailure, "fetch %s: %s", t.origin(), reason).Because(err)
+	return reason
 }
 
 // sysError is the system's own word for an error of a connection.

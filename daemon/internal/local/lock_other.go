@@ -25,6 +25,9 @@ func (p Paths) TryLock() (*Lock, error) { return nil, unsupported() }
 // TakeStart always fails on this system.
 func (p Paths) TakeStart(context.Context) (*Lock, error) { return nil, unsupported() }
 
+// LockFile always fails on this system.
+func LockFile(context.Context, string) (*Lock, error) { return nil, unsupported() }
+
 // Inherited gives an empty lock on this system.
 func Inherited(uintptr) *Lock { return &Lock{} }
 

@@ -51,6 +51,10 @@ func (p Paths) TakeStart(ctx context.Context) (*Lock, error) {
 	return wait(ctx, filepath.Join(p.Runtime, startName))
 }
 
+// LockFile waits for the lock on the file at path, which is made where it is not
+// there (0600), until ctx ends.
+func LockFile(ctx context.Context, path string) (*Lock, error) { return wait(ctx, path) }
+
 // Inherited wraps a start lock that a starter passed down as file descriptor fd.
 func Inherited(fd uintptr) *Lock {
 	syscall.CloseOnExec(int(fd)) // servers that we start must not keep it

@@ -287,7 +287,7 @@ func schemaShape(n *node) string {
 	return n.Type[0]
 }
 
-func fixtures(t *testing.T) map[string][]json.RawMessage {
+func fixtures(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()
 	out := map[string][]json.RawMessage{}
 	for _, file := range files {
@@ -320,7 +320,7 @@ func constants(t *testing.T, file, prefix string) []string {
 	return out
 }
 
-func read(t *testing.T, path string) []byte {
+func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

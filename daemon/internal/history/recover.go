@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,7 +35,15 @@ func (s *Store) recover(ctx context.Context, db *sql.DB) error {
 			continue
 		}
 		path := filepath.Join(s.journal.dir, f.Name())
-		if err := s.takeIn(ctx, tx, path, strings.TrimSuffix(f.Name(), ".log")); err != nil {
+		if !f.Type().IsRegular() { // a folder, or a pipe that would be waited for
+			s.log.Warn("this is no journal of history: it is left alone", "file", path)
+			continue
+		}
+		// What cannot be read must not keep what happens from now on out of history.
+		if err := s.takeIn(ctx, tx, path, strings.TrimSuffix(f.Name(), ".log")); errors.Is(err, fs.ErrPermission) {
+			s.log.Warn("a former daemon's journal cannot be read: it is left for the next", "file", path, "error", err)
+			continue
+		} else if err != nil {
 			return fmt.Errorf("history: journal %s: %w", f.Name(), err)
 		}
 		done = append(done, path)
@@ -53,30 +62,14 @@ func (s *Store) recover(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// takeIn reads one journal. A last line cut short by the death is skipped.
+// takeIn takes one journal into the database.
 func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	intents := map[uint64]entry{}
-	status := map[uint64]string{}
-	lines := bufio.NewReader(f)
-	for {
-		line, err := lines.ReadBytes('\n')
-		var e entry
-		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
-			if e.Type == "done" {
-				status[e.ID] = e.Status
-			} else {
-				intents[e.ID] = e
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
+	intents, status := readJournal(f)
 	var ends []entry
 	for id, e := range intents {
 		switch e.Type {
@@ -109,4 +102,26 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error
 		s.log.Warn("a former daemon ended in the middle of its work", "records", len(intents), "outcomes", len(status))
 	}
 	return nil
+}
+
+// readJournal reads what had begun, by its number, and the outcomes that are known.
+// A last line cut short by the death is skipped, and so is what is no record.
+func readJournal(r io.Reader) (intents map[uint64]entry, status map[uint64]string) {
+	intents, status = map[uint64]entry{}, map[uint64]string{}
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e entry
+		if json.Unmarshal(line, &e) == nil {
+			switch e.Type {
+			case "done":
+				status[e.ID] = e.Status
+			case "run", "call", "end":
+				intents[e.ID] = e
+			}
+		}
+		if err != nil {
+			return intents, status
+		}
+	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// maxRetry is the longest that a server may put off a resumption.
+const maxRetry = 5 * time.Minute
+
 // event is one server-sent event.
 type event struct {
 	name string
@@ -55,7 +58,7 @@ func (e *events) line(b []byte, _ bool) {
 		}
 	case "retry":
 		if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
-			e.retry = time.Duration(ms) * time.Millisecond
+			e.retry = time.Duration(min(ms, int(maxRetry/time.Millisecond))) * time.Millisecond
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,12 @@ func (s *Store) database(ctx context.Context) (*sql.DB, error) {
 	s.openOnce.Lock()
 	defer s.openOnce.Unlock()
 	if s.db != nil {
-		return s.db, nil
+		if !s.removed() {
+			return s.db, nil
+		}
+		s.log.Warn("history starts anew: its file was removed", "file", s.path("history.db"))
+		_ = s.db.Close() // nobody could read what it holds
+		s.db = nil
 	}
 	db, err := s.usable(ctx)
 	var u *unusable
@@ -63,8 +69,19 @@ func (s *Store) database(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	s.db = db
+	s.file, _ = os.Stat(s.path("history.db")) // nil: it is not looked for
 	s.tidy(ctx, db)
 	return db, nil
+}
+
+// removed reports whether the open file has lost its name: SQLite goes on writing
+// where nobody will ever read. The caller holds openOnce.
+func (s *Store) removed() bool {
+	there, err := os.Stat(s.path("history.db"))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return s.file != nil && !os.SameFile(s.file, there)
 }
 
 // usable opens the file and takes in what a dead daemon left; *unusable when
@@ -111,6 +128,9 @@ func (s *Store) giveUp(reason error) error {
 func open(ctx context.Context, dir, path string) (*sql.DB, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &unusable{"not-a-file", fmt.Errorf("%s is not a regular file", path)}
 	}
 	// SQLite gives the files beside it (-wal, -shm) the mode of this one.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

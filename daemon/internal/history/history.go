@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -77,8 +78,11 @@ type Store struct {
 	stopped chan struct{}
 	closing atomic.Bool
 
-	openOnce sync.Mutex // guards db and the attempt to open it
+	openOnce sync.Mutex // guards db, file and the attempt to open it
 	db       *sql.DB
+	file     fs.FileInfo // of db, as it was opened
+	looked   time.Time   // guarded by openOnce: when rows were last looked at for their age
+	settled  time.Time   // guarded by openOnce: no row is too old before
 
 	kept     atomic.Int64 // bytes of the artifacts that the database knows
 	dropped  atomic.Int64
@@ -92,12 +96,14 @@ type Run struct {
 	Started                                       time.Time
 }
 
-// RunEnd is the end of a run. Result is the RunResult as it was returned.
+// RunEnd is the end of a run. Result is the RunResult as it was returned. Run is
+// its start, for a history that does not know it any more; nil: it is not told again.
 type RunEnd struct {
 	ID, Status, Kind string // Status: ok, failed, cancelled
 	Ended            time.Time
 	Calls            int
 	Result           []byte
+	Run              *Run
 }
 
 // Intent is a call about to be made.
@@ -183,8 +189,10 @@ func (s *Store) Begin(i Intent) uint64 {
 	return s.append(func(buf []byte, id uint64) []byte { return i.line(buf, id) })
 }
 
-// Finish records the outcome of the call that Begin announced.
+// Finish records the outcome of the call that Begin announced. It is in the
+// journal before the end of its run is.
 func (s *Store) Finish(id uint64, i Intent, o Outcome) {
+	s.journal.done(id, o.Status, s.now())
 	s.put(record{kind: callEnd, intent: id, data: &ended{i, o}})
 }
 
@@ -223,7 +231,8 @@ func (s *Store) lose(n int) { s.dropped.Add(int64(n)) }
 func (s *Store) complain(what string, err error) {
 	now := s.now().Unix()
 	last := s.lastSaid.Load()
-	if now-last < 60 || !s.lastSaid.CompareAndSwap(last, now) {
+	since := now - last // below 0: the clock was put back, which silences nothing
+	if since >= 0 && since < 60 || !s.lastSaid.CompareAndSwap(last, now) {
 		return
 	}
 	s.log.Error("history is not being kept; calls go on", "part", what, "error", err, "lost", s.dropped.Load())

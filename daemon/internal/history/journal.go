@@ -3,6 +3,8 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,11 +18,14 @@ import (
 type journal struct {
 	dir, name string
 
-	mu   sync.Mutex
-	f    *os.File
-	size int64
-	seq  uint64
-	open map[uint64][]byte // lines whose outcome is not in the database yet
+	mu    sync.Mutex
+	f     *os.File
+	size  int64
+	seq   uint64
+	open  map[uint64][]byte // lines whose outcome is not in the database yet
+	later []byte            // lines that go with the next write
+	torn  bool              // the file ends in the middle of a line
+	short bool              // a line that is open is not in the file
 }
 
 // entry is one line, as the next daemon reads it.
@@ -42,89 +47,152 @@ type entry struct {
 	Calls    int    `json:"calls,omitempty"`
 }
 
-// append writes one line with one write and returns its number. The line counts
-// as open until settle, even when it could not be written.
+// append writes one line with one write, after what was put off, and returns its
+// number. The line counts as open until settle, even when it could not be written.
 func (j *journal) append(line func([]byte, uint64) []byte) (uint64, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.seq++
 	id := j.seq
-	text := line(make([]byte, 0, 256), id)
+	text := line(make([]byte, 0, 320), id)
 	j.open[id] = text
-	return id, j.write(text)
+	if len(j.later) == 0 {
+		return id, j.write(text)
+	}
+	j.later = append(j.later, text...)
+	return id, j.catchUp()
 }
 
-// note writes lines that open nothing.
-func (j *journal) note(text []byte) error {
+// done says how the call of an open line ended. That is written before any line
+// which follows, so that the end of a run stands behind the ends of its calls, and
+// costs no write of its own; catchUp writes what nothing followed.
+func (j *journal) done(id uint64, status string, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.write(text)
+	before := len(j.later)
+	j.later = doneLine(j.later, id, status, at)
+	if line, ok := j.open[id]; ok { // for compact, which must not forget it
+		j.open[id] = append(line, j.later[before:]...)
+	}
 }
 
-// write appends to the file; the caller holds mu.
-func (j *journal) write(text []byte) error {
-	if j.f == nil {
-		if err := os.MkdirAll(j.dir, 0o700); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(filepath.Join(j.dir, j.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err != nil {
-			return err
-		}
-		j.f = f
+// flush writes what was put off.
+func (j *journal) flush() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.catchUp()
+}
+
+// catchUp writes what was put off; the caller holds mu.
+func (j *journal) catchUp() error {
+	if len(j.later) == 0 {
+		return nil
 	}
-	n, err := j.f.Write(text)
-	j.size += int64(n)
+	err := j.write(j.later)
+	j.later = j.later[:0]
 	return err
 }
 
+// write appends to the file; the caller holds mu. What a full disk has cut short
+// is ended by the line end that the next write begins with, and is written again
+// by settle if it still counts then.
+func (j *journal) write(text []byte) error {
+	if err := j.create(); err != nil {
+		j.short = true
+		return err
+	}
+	if j.torn {
+		text = append([]byte{'\n'}, text...)
+	}
+	n, err := j.f.Write(text)
+	j.size += int64(n)
+	if err != nil {
+		j.short = true
+	}
+	if n > 0 {
+		j.torn = n < len(text)
+	}
+	return err
+}
+
+func (j *journal) create() error {
+	if j.f != nil {
+		return nil
+	}
+	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(j.path(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	j.f = f
+	return err
+}
+
+func (j *journal) path() string { return filepath.Join(j.dir, j.name) }
+
 // settle says that the database now holds what the lines announced; 0 is none.
-// An empty journal is cut to nothing, a long one is rewritten without what is
-// settled.
+// An empty journal is cut to nothing. It is rewritten without what is settled
+// when it is long, when lines are missing in it, and when somebody removed it.
 func (j *journal) settle(ids ...uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, id := range ids {
 		delete(j.open, id)
 	}
-	if j.f == nil {
+	if len(j.open) == 0 {
+		j.later, j.short = j.later[:0], false
+	}
+	if j.f == nil && !j.short {
 		return
 	}
 	switch {
 	case len(j.open) == 0 && j.size > 0:
 		if j.f.Truncate(0) == nil {
-			j.size = 0
+			j.size, j.torn = 0, false
 		}
-	case j.size > compactSize:
+	case j.size > compactSize, j.short, len(j.open) > 0 && j.removed():
 		j.compact()
 	}
 }
 
+// removed reports whether the file has lost its name; the caller holds mu.
+func (j *journal) removed() bool {
+	mine, err := j.f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(j.path())
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(mine, there)
+}
+
 // compact rewrites the file with the open lines only; the caller holds mu. On
-// any failure the long file stays, which is only long.
+// any failure the old file stays, which is only long.
 func (j *journal) compact() {
 	var keep bytes.Buffer
 	for _, line := range j.open {
 		keep.Write(line)
 	}
-	if int64(keep.Len()) > compactSize/2 {
+	if int64(keep.Len()) > compactSize/2 && !j.short {
 		return
 	}
-	path := filepath.Join(j.dir, j.name)
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	if os.MkdirAll(j.dir, 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(j.path()+".new", os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
 	if err != nil {
 		return
 	}
 	if _, err = f.Write(keep.Bytes()); err == nil {
-		err = os.Rename(path+".new", path)
+		err = os.Rename(j.path()+".new", j.path())
 	}
 	if err != nil {
 		_ = f.Close()
-		_ = os.Remove(path + ".new")
+		_ = os.Remove(j.path() + ".new")
 		return
 	}
-	_ = j.f.Close()
-	j.f, j.size = f, int64(keep.Len())
+	if j.f != nil {
+		_ = j.f.Close()
+	}
+	j.f, j.size, j.later, j.torn, j.short = f, int64(keep.Len()), j.later[:0], false, false
 }
 
 // close removes an empty file and leaves any other for the next daemon.
@@ -134,9 +202,10 @@ func (j *journal) close() {
 	if j.f == nil {
 		return
 	}
+	_ = j.catchUp() // a history that cannot be written was complained of already
 	_ = j.f.Close()
 	if j.size == 0 {
-		_ = os.Remove(filepath.Join(j.dir, j.name))
+		_ = os.Remove(j.path())
 	}
 	j.f = nil
 }

@@ -17,6 +17,12 @@ const (
 	// when artifacts are removed for their size: so that not each new one
 	// makes another one go.
 	roomShare = 10
+	// leap is how far the clock may have moved from one look to the next, which is
+	// cleanEvery later at most, until it is taken for one that was set and may be
+	// set right again: nothing is too old for it before the look that follows, after
+	// settleTime.
+	leap       = 24 * time.Hour
+	settleTime = 15 * time.Minute
 )
 
 // SetRetention applies a changed configuration; see Options.Retention.
@@ -58,13 +64,25 @@ func (s *Store) tidy(ctx context.Context, db *sql.DB) {
 	}
 }
 
-// removeOld deletes what is older than the retention.
+// removeOld deletes what is older than the retention. The caller holds openOnce.
 func (s *Store) removeOld(ctx context.Context, db *sql.DB) error {
 	retention := time.Duration(s.retention.Load())
 	if retention < 0 {
 		return nil
 	}
-	before := s.now().Add(-retention).UnixMilli()
+	now := s.now().Round(0) // what the clock shows, not what has passed
+	last := s.looked
+	s.looked = now
+	if time.Until(s.settled) > 0 { // which the clock's being set does not change
+		return nil
+	}
+	if !last.IsZero() && now.Sub(last) > leap {
+		s.settled = time.Now().Add(settleTime)
+		s.log.Warn("the clock has moved far: nothing is removed from history for its age yet", "from", last, "to", now, "look again in", settleTime)
+		time.AfterFunc(settleTime, s.tidySoon)
+		return nil
+	}
+	before := now.Add(-retention).UnixMilli()
 	old, err := column[string](ctx, db, `SELECT id FROM artifacts WHERE created < ?`, before)
 	if err != nil {
 		return err

@@ -83,16 +83,12 @@ func (s *Store) write() {
 // take notes a record and whatever else waits. Outcomes go to the journal at
 // once, so that a daemon killed before the next transaction leaves the truth.
 func (s *Store) take(pending []record, r record) []record {
-	var lines []byte
 	for {
 		switch r.kind {
 		case flush:
 			left, err := s.commit(pending)
 			pending = left
 			r.data.(chan error) <- err
-		case callEnd:
-			lines = doneLine(lines, r.intent, r.data.(*ended).Status, s.now())
-			pending = append(pending, r)
 		default:
 			pending = append(pending, r)
 		}
@@ -106,8 +102,8 @@ func (s *Store) take(pending []record, r record) []record {
 		}
 		break
 	}
-	if len(lines) > 0 && len(pending) > 0 {
-		if err := s.journal.note(lines); err != nil {
+	if len(pending) > 0 {
+		if err := s.journal.flush(); err != nil {
 			s.complain("journal", err)
 		}
 	}
@@ -183,18 +179,9 @@ func (s *Store) transaction(batch []record) error {
 func (s *Store) insert(tx *sql.Tx, r record) error {
 	switch d := r.data.(type) {
 	case Run:
-		options, err := json.Marshal(d.Options)
-		if err != nil { // words and valid JSON always marshal
-			return err
-		}
-		_, err = tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, options, started, status)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
-			d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Head(d.Code, MaxCode), s.redact.JSON(options), d.Started.UnixMilli())
-		return err
+		return s.insertRun(tx, d)
 	case RunEnd:
-		_, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,
-			d.Status, d.Kind, d.Ended.UnixMilli(), d.Calls, s.redact.JSON(d.Result), d.ID)
-		return err
+		return s.insertEnd(tx, d)
 	case auditEvent:
 		_, err := tx.Exec(`INSERT INTO audit (at, actor, action, detail) VALUES (?, ?, ?, ?)`,
 			d.at.UnixMilli(), d.actor, d.action, s.redact.Text(d.detail))
@@ -205,6 +192,35 @@ func (s *Store) insert(tx *sql.Tx, r record) error {
 		return err
 	}
 	return nil
+}
+
+func (s *Store) insertRun(tx *sql.Tx, d Run) error {
+	options, err := json.Marshal(d.Options)
+	if err != nil { // words and valid JSON always marshal
+		return err
+	}
+	_, err = tx.Exec(`INSERT OR IGNORE INTO runs (id, life, session, root, surface, engine, cwd, code, options, started, status)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')`,
+		d.ID, s.life, d.Session, d.Root, d.Surface, d.Engine, d.Cwd, s.redact.Head(d.Code, MaxCode), s.redact.JSON(options), d.Started.UnixMilli())
+	return err
+}
+
+// insertEnd ends the row of a run. Where the file that had it was removed or put
+// aside meanwhile, the run is told anew.
+func (s *Store) insertEnd(tx *sql.Tx, d RunEnd) error {
+	for again := false; ; again = true {
+		res, err := tx.Exec(`UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ?, result = ? WHERE id = ?`,
+			d.Status, d.Kind, d.Ended.UnixMilli(), d.Calls, s.redact.JSON(d.Result), d.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 || again || d.Run == nil {
+			return err
+		}
+		if err := s.insertRun(tx, *d.Run); err != nil {
+			return err
+		}
+	}
 }
 
 const insertCall = `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status, kind, message, ms, input)

@@ -231,10 +231,7 @@ func (m *Manager) open(spec Spec, engineName string) (*Run, error) {
 		r.release = append(r.release, m.o.Sessions.Ref(spec.Session.ID))
 	}
 	if m.o.History != nil {
-		m.o.History.RunStarted(history.Run{
-			ID: r.ID, Session: spec.Session.ID, Root: spec.Session.Root(), Surface: spec.Surface, Engine: engineName,
-			Cwd: r.cwd(), Code: spec.Exec.Code, Options: r.options(), Started: r.began,
-		})
+		m.o.History.RunStarted(r.start())
 	}
 	r.event("start", r.Info(), 512)
 	m.o.Changed(r.Info())
@@ -333,8 +330,9 @@ func (r *Run) finish(result *proto.RunResult, status string) {
 		if err != nil {
 			r.m.log.Error("result not kept", "run", r.ID, "error", err)
 		}
+		begun := r.start()
 		r.m.o.History.RunEnded(history.RunEnd{
-			ID: r.ID, Status: status, Kind: kind, Ended: time.Now(), Calls: len(result.Calls), Result: text,
+			ID: r.ID, Status: status, Kind: kind, Ended: time.Now(), Calls: len(result.Calls), Result: text, Run: &begun,
 		})
 	}
 	if result.Error != nil {

@@ -41,6 +41,6 @@ func (c *Client) Attach(ctx context.Context) (conn net.Conn, in *bufio.Reader, e
 	if err != nil {
 		return nil, nil, err
 	}
-	w := c.watch(up.Conn)
+	w := c.watch(up.Conn, nil)
 	return w, bufio.NewReader(&begun{up.in, w}), nil
 }

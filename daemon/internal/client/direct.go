@@ -30,7 +30,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request) (*http.Respons
 	if c.looks(req) {
 		_ = conn.SetDeadline(time.Now().Add(c.answerWait()))
 	} else {
-		conn = c.watch(conn)
+		conn = c.watch(conn, nil)
 	}
 	hangUp := sync.OnceValue(conn.Close)
 	stop := context.AfterFunc(ctx, func() { _ = hangUp() })

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
@@ -34,18 +35,28 @@ func (m MCPMode) path() string {
 // MCPConn is a connection on which both sides speak MCP, a message a line.
 type MCPConn struct {
 	net.Conn
-	in *bufio.Reader
+	in    *bufio.Reader
+	heard func() // of bytes that have come; nil: nobody wants to know
 }
 
 // Read reads what the daemon says.
-func (c *MCPConn) Read(p []byte) (int, error) { return c.in.Read(p) }
+func (c *MCPConn) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if n > 0 && c.heard != nil {
+		c.heard()
+	}
+	return n, err
+}
 
 // CloseWrite says that nothing more is asked.
-func (c *MCPConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return c.Conn.Close()
+func (c *MCPConn) CloseWrite() error { return closeWrite(c.Conn) }
+
+// watch has the connection fail with os.ErrDeadlineExceeded when the daemon gives
+// no sign of life while waits says that something is waited for. It comes before
+// the first Read; waits must not be waited for while the connection is closed.
+func (c *MCPConn) watch(by *Client, waits func() bool) {
+	w := by.watch(c.Conn, waits)
+	c.Conn, c.heard = w, func() { w.heard.Store(true) }
 }
 
 // MCP opens an MCP connection, bringing the daemon up when there is none. The
@@ -82,6 +93,7 @@ func (c *Client) upgrade(ctx context.Context, path, protocol string) (*MCPConn, 
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // while the daemon answers
 	defer stop()
+	_ = conn.SetDeadline(time.Now().Add(c.answerWait())) // it takes a daemon no time
 	out, in := bufio.NewWriter(conn), bufio.NewReader(conn)
 	if err = req.Write(out); err == nil {
 		err = out.Flush()
@@ -105,5 +117,6 @@ func (c *Client) upgrade(ctx context.Context, path, protocol string) (*MCPConn, 
 		_ = conn.Close()
 		return nil, err
 	}
-	return &MCPConn{conn, in}, nil
+	_ = conn.SetDeadline(time.Time{})
+	return &MCPConn{Conn: conn, in: in}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ const codeGone = -32000
 // a line, until the input ends, which lets the daemon answer what was asked, or
 // ctx does. When the daemon goes away it answers what was in flight with an
 // error, since nobody knows what became of it, and connects again, with the
-// client's own hello, for the next message: a host outlives many daemons.
+// client's own hello, for the next message: a host outlives many daemons. So it
+// does when one that has something to answer gives no sign of life.
 func (c *Client) PumpMCP(ctx context.Context, m MCPMode, in io.Reader, out io.Writer) error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.pump(ctx, m, in, out) }()
@@ -118,25 +120,37 @@ func (p *pump) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	conn.watch(p.c, p.waits)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.conn, p.gone, p.swallow = conn, make(chan struct{}), map[string]bool{}
 	p.asked = newAsked(p.turns)
 	p.turns++
-	go p.down(conn, p.gone)
-	for _, line := range [][]byte{p.hello, p.ready, p.level} {
-		if line == nil {
-			continue
-		}
+	again := [][]byte{p.hello, p.ready, p.level}
+	for _, line := range again {
 		var h head
 		if json.Unmarshal(line, &h) == nil && len(h.ID) > 0 {
 			p.swallow[string(h.ID)] = true
 		}
+	}
+	go p.down(conn, p.gone)
+	p.mu.Unlock()
+	for _, line := range again {
+		if line == nil {
+			continue
+		}
 		if _, err := conn.Write(line); err != nil {
-			return nil // down sees it as well
+			_ = conn.Close() // down sees it
+			return nil
 		}
 	}
 	return nil
+}
+
+// waits reports whether the daemon has something to say.
+func (p *pump) waits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.flying) > 0 || p.ending
 }
 
 // up carries one message to the daemon.
@@ -170,7 +184,7 @@ func (p *pump) up(ctx context.Context, line []byte) {
 		if err == nil {
 			return
 		}
-		p.lost(conn, n == 0 && try == 0 && call, h)
+		p.lost(conn, err, n == 0 && try == 0 && call, h)
 		if n > 0 || try > 0 || !call {
 			return
 		}
@@ -212,7 +226,7 @@ func (p *pump) down(conn *MCPConn, gone chan struct{}) {
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			p.lost(conn, false, head{})
+			p.lost(conn, err, false, head{})
 			return
 		}
 		var h head
@@ -239,16 +253,15 @@ func (p *pump) down(conn *MCPConn, gone chan struct{}) {
 	}
 }
 
-// lost ends a connection and answers what was in flight on it, but for the one
+// lost ends a connection that has failed and answers what was in flight on it, but for the one
 // message that never left, which is sent again.
-func (p *pump) lost(conn *MCPConn, again bool, h head) {
+func (p *pump) lost(conn *MCPConn, failed error, again bool, h head) {
 	p.mu.Lock()
 	if p.conn != conn {
 		p.mu.Unlock()
 		return
 	}
 	p.conn = nil
-	_ = conn.Close()
 	var left []string
 	for id := range p.flying {
 		if again && id == string(h.ID) {
@@ -263,9 +276,14 @@ func (p *pump) lost(conn *MCPConn, again bool, h head) {
 	late := p.asked.withdrawn()
 	ending := p.ending
 	p.mu.Unlock()
+	_ = conn.Close() // waits for who may be in waits
+	silent := errors.Is(failed, os.ErrDeadlineExceeded)
 	why := fault.New(fault.DaemonUnavailable, "the daemon went away during the request").
 		WithHint("whether it was carried out is unknown, so it was not sent again; the next request starts a new daemon")
-	if ending {
+	switch {
+	case silent:
+		why = fault.From(p.c.broken(context.Background(), failed))
+	case ending:
 		why = fault.New(fault.Cancelled, "the input ended, and the request took too long after that")
 	}
 	for _, id := range left {
@@ -274,7 +292,11 @@ func (p *pump) lost(conn *MCPConn, again bool, h head) {
 	for _, line := range late {
 		p.write(line)
 	}
-	if !ending && p.c.Notice != nil {
+	switch {
+	case p.c.Notice == nil:
+	case silent:
+		p.c.Notice(why.Message)
+	case !ending:
 		p.c.Notice("the daemon went away; the next message connects again")
 	}
 }

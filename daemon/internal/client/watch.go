@@ -22,10 +22,21 @@ type watched struct {
 	close func() error
 }
 
+// CloseWrite says that nothing more is sent.
+func (w *watched) CloseWrite() error { return closeWrite(w.Conn) }
+
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
 // watch looks after conn until it is closed. Twice without a sign of life, and the
 // connection fails with os.ErrDeadlineExceeded: once could be this process's own
-// stop. With the waits in between that takes twice AnswerWait.
-func (c *Client) watch(conn net.Conn) *watched {
+// stop. With the waits in between that takes twice AnswerWait. It is only asked
+// while waits, when not nil, says that something is waited for.
+func (c *Client) watch(conn net.Conn, waits func() bool) *watched {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	w := &watched{Conn: conn}
@@ -45,7 +56,7 @@ func (c *Client) watch(conn net.Conn) *watched {
 				return
 			case <-silence.C:
 			}
-			if w.heard.Swap(false) || c.lives(ctx) || c.lives(ctx) || ctx.Err() != nil {
+			if w.heard.Swap(false) || waits != nil && !waits() || c.lives(ctx) || c.lives(ctx) || ctx.Err() != nil {
 				continue
 			}
 			_ = conn.SetDeadline(time.Unix(1, 0)) // long past

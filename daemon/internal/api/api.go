@@ -153,6 +153,7 @@ type Services struct {
 	Events    *Hub
 	Bridge    http.Handler // GET /v1/bridge; nil: there is none
 	MCP       MCP          // /mcp and /mcp/{server}; nil: there is none
+	Metrics   http.Handler // GET /metrics
 }
 
 // Options configure a Server.

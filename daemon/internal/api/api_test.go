@@ -35,6 +35,7 @@ func TestEachRouteReachesItsService(t *testing.T) {
 		{"GET", "/v1/runs/r", "", "run r"},
 		{"GET", "/v1/runs/r/output", "", "output r"},
 		{"POST", "/v1/runs/r/cancel", "", "cancel r"},
+		{"GET", "/metrics", "", "metrics"},
 		{"GET", "/v1/approvals", "", "approvals"},
 		{"POST", "/v1/approvals/a", `{"decision":"always"}`, "always a"},
 		{"POST", "/v1/questions/a", `{"result":{"action":"decline"}}`, `reply {"action":"decline"} a`},

@@ -256,6 +256,7 @@ func newServer(d *double) *Server {
 	return New(Options{Services: Services{
 		Callers: d, Life: doubleLife{d}, Servers: doubleServers{d}, Sessions: doubleSessions{d},
 		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d}, Presets: doublePresets{d}, Scripts: doubleScripts{d},
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = d.did("metrics") }),
 	}})
 }
 

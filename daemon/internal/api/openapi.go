@@ -187,6 +187,8 @@ func (b *describer) responses(r Route) document {
 		ok("101", "With Upgrade: "+proto.UpgradeMCP+", a message a line", nil)
 	case r.as == asBytes:
 		ok("200", "The bytes, of the type that they were kept with", document{"*/*": document{}})
+	case r.as == asText:
+		ok("200", "The answer", document{"text/plain": document{"schema": document{"type": "string"}}})
 	case r.as == asEvents:
 		each := b.schema(r.gives)
 		ok("200", "One after the other", events(document{"application/x-ndjson": document{"schema": each}}, each))

@@ -46,6 +46,7 @@ const (
 	asBytes                     // the bytes of a run
 	asUpgrade                   // the connection becomes something else
 	asMCP                       // as MCP has it; unknown parameters are ignored there
+	asText                      // plain text
 )
 
 // param is one parameter of a URL.
@@ -181,6 +182,9 @@ var table = []Route{
 		query: []param{{"types", "text", "of these types, with commas; none: all"}}},
 	{Method: "GET", Path: bridgePath, Summary: "The WebSocket of plugins in a host",
 		serve: (*Server).serveBridge, as: asUpgrade, work: true, stays: true},
+
+	{Method: "GET", Path: "/metrics", Summary: "The daemon in numbers, for Prometheus",
+		serve: (*Server).serveMetrics, as: asText},
 
 	{Method: "POST", Path: "/mcp", Summary: "MCP over Streamable HTTP: one message",
 		serve: (*Server).serveMCP, query: codeMode, as: asMCP, work: true, stays: true, body: MaxWorkBody},

@@ -26,6 +26,11 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request, c *peer.Cal
 	return answer(w, status)
 }
 
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *peer.Caller) error {
+	s.o.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
 // actions are what a caller may ask about itself.
 var actions = []peer.Action{peer.Approve, peer.Trust, peer.Auth, peer.Install, peer.Presets, peer.Stop, peer.Restart, peer.Hello}
 

@@ -29,12 +29,12 @@ var rooms = [][]string{
 	{"pool"},
 	{"fakeserver", "upstream", "upstream/auth"},
 	{"history"},
-	{"config", "config/jsonc", "local", "proctree", "sandbox", "outbound", "question", "recent", "fault"},
+	{"config", "config/jsonc", "local", "proctree", "sandbox", "outbound", "question", "recent", "legible", "metrics", "fault"},
 	{"proto"},
 }
 
 // generated and test-only packages, which stand outside the order.
-var outside = []string{"engine/embedded/qjs", "engine/embedded/gen", "house", "cases", "bench"}
+var outside = []string{"engine/embedded/qjs", "engine/embedded/gen", "house", "rig", "cases", "bench"}
 
 func isOutside(name string) bool {
 	return slices.ContainsFunc(outside, func(o string) bool { return name == o || strings.HasPrefix(name, o+"/") })

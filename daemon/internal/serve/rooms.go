@@ -61,6 +61,7 @@ type daemon struct {
 	hub      *api.Hub
 	trim     trimmer
 	dials    dials
+	numbers  *numbers
 	tending  sync.WaitGroup // followPool, and warming in the background
 
 	settings config.Daemon
@@ -76,6 +77,7 @@ type daemon struct {
 // waits: history's database, the engine's helper, every server.
 func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d := &daemon{o: o, log: log, started: time.Now(), lastWork: time.Now(), gate: api.NewGate(), hub: api.NewHub(0), stop: make(chan stopping, 4)}
+	d.numbers = newNumbers(d.started)
 	var err error
 	if d.record, err = proctree.OpenRecord(filepath.Join(o.Paths.Runtime, "groups")); err != nil {
 		return nil, fault.New(fault.DaemonUnavailable, "the record of processes cannot be opened: %w", err)
@@ -109,6 +111,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.catalog = catalog.New(catalog.Options{
 		Dir: filepath.Join(o.Paths.State, "catalog"), Log: log,
 		Secret: func(text string) bool { return d.history.Redactor().Text(text) != text },
+		Mask:   func(text string) string { return d.history.Redactor().Known(text) },
 	})
 	d.catalog.SetLearning(d.settings.Learn)
 	d.memory = policy.NewMemory(o.Paths.State, log)
@@ -136,10 +139,12 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.followPool()
 	d.followNotices()
 	d.openMCP()
+	d.numbers.look(d)
 	d.api = api.New(api.Options{
 		Services: api.Services{
 			Callers: d.peers, Life: life{d}, Servers: servers{d}, Sessions: sessions{d}, Leases: leases{d},
 			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Scripts: scripts{d}, Events: d.hub, Bridge: d.bridge, MCP: d.mcp,
+			Metrics: d.numbers,
 		},
 		Gate: d.gate, Log: log,
 	})

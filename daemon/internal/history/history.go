@@ -86,6 +86,7 @@ type Store struct {
 
 	kept     atomic.Int64 // bytes of the artifacts that the database knows
 	dropped  atomic.Int64
+	troubles troubles
 	lastSaid atomic.Int64 // unix seconds of the last complaint in the log
 }
 
@@ -203,9 +204,7 @@ func (s *Store) Audit(actor, action, detail string) {
 
 func (s *Store) append(line func([]byte, uint64) []byte) uint64 {
 	id, err := s.journal.append(line)
-	if err != nil {
-		s.complain("journal", err)
-	}
+	s.note("journal", err)
 	return id
 }
 

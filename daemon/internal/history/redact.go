@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ const cutMark = "…"
 type Redactor struct {
 	mu    sync.Mutex
 	known map[string]bool
+	owned map[string][2][]string // by owner: the present ones, and those before
 	exact atomic.Pointer[exactly]
 }
 
@@ -48,13 +50,43 @@ func (r *Redactor) Add(secrets ...string) {
 			r.known[s], changed = true, true
 		}
 	}
-	if !changed {
+	if changed {
+		r.build()
+	}
+}
+
+// Put tells of the secrets that an owner has now, such as tokens that are replaced
+// every hour. Those told for it the time before are masked still, since they may
+// be in what is being written; older ones are forgotten.
+func (r *Redactor) Put(owner string, secrets ...string) {
+	kept := slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < shortestSecret })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	have := r.owned[owner]
+	if slices.Equal(have[0], kept) {
 		return
 	}
+	if r.owned == nil {
+		r.owned = map[string][2][]string{}
+	}
+	r.owned[owner] = [2][]string{kept, have[0]}
+	r.build()
+}
+
+// build makes the replacer anew; r.mu is held.
+func (r *Redactor) build() {
 	forms := map[string]bool{}
-	for s := range r.known {
+	add := func(s string) {
 		for _, f := range formsOf(s) {
 			forms[f] = true
+		}
+	}
+	for s := range r.known {
+		add(s)
+	}
+	for _, generations := range r.owned {
+		for _, s := range slices.Concat(generations[0], generations[1]) {
+			add(s)
 		}
 	}
 	list := make([]string, 0, len(forms))
@@ -68,6 +100,10 @@ func (r *Redactor) Add(secrets ...string) {
 	pairs := make([]string, 0, 2*len(list))
 	for _, f := range list {
 		pairs = append(pairs, f, Mask)
+	}
+	if len(list) == 0 {
+		r.exact.Store(nil)
+		return
 	}
 	r.exact.Store(&exactly{strings.NewReplacer(pairs...), list})
 }

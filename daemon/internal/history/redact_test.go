@@ -186,3 +186,17 @@ func TestTokensAreMaskedAndTextIsNot(t *testing.T) {
 		}
 	}
 }
+
+func TestSecretsOfAnOwnerTakeThePlaceOfItsFormerOnes(t *testing.T) {
+	var r Redactor
+	r.Add("fixed-secret-1")
+	for _, token := range []string{"token-number-1", "token-number-2", "token-number-2", "token-number-3"} {
+		r.Put("login", token, "short")
+	}
+	r.Put("another", "token-number-9")
+	got := r.Text("fixed-secret-1 token-number-1 token-number-2 token-number-3 token-number-9 short")
+	want := Mask + " token-number-1 " + Mask + " " + Mask + " " + Mask + " short"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

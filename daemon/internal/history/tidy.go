@@ -59,9 +59,7 @@ func (s *Store) tidy(ctx context.Context, db *sql.DB) {
 	if _, e := db.ExecContext(ctx, "PRAGMA incremental_vacuum"); e != nil {
 		err = errors.Join(err, e)
 	}
-	if err != nil {
-		s.complain("retention", err)
-	}
+	s.note("retention", err)
 }
 
 // removeOld deletes what is older than the retention. The caller holds openOnce.

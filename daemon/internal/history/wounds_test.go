@@ -81,6 +81,9 @@ func TestAJournalMakesUpForWhatItCouldNotKeep(t *testing.T) {
 	}
 	s := open1(t, dir)
 	s.Begin(Intent{Run: "run_1", Server: "fake", Tool: "pay", Call: 1, Started: time.Now()})
+	if why := s.Trouble(); !strings.Contains(why, "journal") {
+		t.Errorf("trouble: %q", why)
+	}
 	if err := os.Remove(way); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +100,9 @@ func TestAJournalMakesUpForWhatItCouldNotKeep(t *testing.T) {
 		}
 		if text, err := os.ReadFile(filepath.Join(way, s.journal.name)); err != nil || !strings.Contains(string(text), `"tool":"pay"`) {
 			t.Errorf("round %d: %q, %v", round, text, err)
+		}
+		if why := s.Trouble(); round > 0 && why != "" {
+			t.Errorf("trouble: %q", why)
 		}
 	}
 }

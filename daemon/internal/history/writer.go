@@ -103,9 +103,7 @@ func (s *Store) take(pending []record, r record) []record {
 		break
 	}
 	if len(pending) > 0 {
-		if err := s.journal.flush(); err != nil {
-			s.complain("journal", err)
-		}
+		s.note("journal", s.journal.flush())
 	}
 	return pending
 }
@@ -122,8 +120,8 @@ func (s *Store) commit(pending []record) ([]record, error) {
 			err = s.transaction(pending)
 		}
 	}
+	s.note("database", err)
 	if err != nil {
-		s.complain("database", err)
 		if len(pending) < queueSize {
 			return pending, err
 		}

@@ -19,6 +19,9 @@ type Options struct {
 	// Secret reports whether a text holds a secret that is known; nothing is
 	// learned from a result with such a name in it. Nil: there are none.
 	Secret func(text string) bool
+	// Mask takes the secrets that are known out of what is written to Dir: a server
+	// may put into its own words what it was started with. Nil: there are none.
+	Mask func(text string) string
 }
 
 // Catalog holds the lists of tools of all definitions. It is safe for
@@ -28,6 +31,7 @@ type Catalog struct {
 	log *slog.Logger
 
 	secret    func(text string) bool
+	mask      func(text string) string
 	forgetful atomic.Bool // nothing is learned from results
 	returns   returns     // has locks of its own, which are taken alone
 	offers    offers      // has a lock of its own, which is taken alone
@@ -50,7 +54,7 @@ func New(o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalog{dir: o.Dir, log: o.Log, secret: o.Secret, bases: map[string]*List{}, overlays: map[string]*overlay{}}
+	c := &Catalog{dir: o.Dir, log: o.Log, secret: o.Secret, mask: o.Mask, bases: map[string]*List{}, overlays: map[string]*overlay{}}
 	c.returns.warn = o.Log.Warn
 	if o.Dir != "" {
 		c.returns.dir = filepath.Join(o.Dir, "returns")
@@ -137,6 +141,9 @@ func (c *Catalog) Learn(definition, instance string, revision uint64, tools []up
 	if o == nil { // the first list of a fresh instance
 		if base == nil || base.Fingerprint != fresh.Fingerprint {
 			changed, persist = true, true
+			fresh.Fresh = true
+			c.bases[definition] = fresh
+		} else if base.masked { // the server's own words are better than what was kept of them
 			fresh.Fresh = true
 			c.bases[definition] = fresh
 		} else if !base.Fresh {

@@ -38,6 +38,8 @@ type List struct {
 
 	idents map[string]string
 
+	masked bool // it was kept without the secrets in it
+
 	unusable []string // why entries of the server's list are left out
 }
 

@@ -328,6 +328,11 @@ func (c *Catalog) writeOffer(definition string, o *Offer) {
 	}
 	data, err := json.Marshal(s)
 	if err == nil {
+		if data = []byte(c.plain(string(data))); !json.Valid(data) {
+			err = errors.New("it cannot be kept without a secret in it")
+		}
+	}
+	if err == nil {
 		err = replace(path, data)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"strings"
 
+	"tenon/daemon/internal/legible"
 	"tenon/proto"
 )
 
@@ -207,7 +208,7 @@ func (x *Index) find(query, namespace string) []int {
 
 // brief is the first sentence or line of a description, at most 200 characters.
 func brief(text string) string {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(legible.Drop(text)) // a line of the catalogue stays one
 	if line, _, more := strings.Cut(text, "\n"); more {
 		text = strings.TrimSpace(line)
 	}

@@ -17,6 +17,10 @@ import (
 type stored struct {
 	Format int             `json:"format"`
 	Tools  []upstream.Tool `json:"tools"`
+	// Fingerprints are those of tools in whose words a secret was masked, by name:
+	// an approval rests on what the server said, not on what is kept of it.
+	Fingerprints map[string]string `json:"fingerprints,omitempty"`
+	Fingerprint  string            `json:"fingerprint,omitempty"` // the list's, where there are such tools
 }
 
 // storedFormat changes when an older daemon would misread a file; a file of
@@ -63,6 +67,14 @@ func (c *Catalog) read(definition string) *List {
 		c.log.Warn("persisted tool list ignored", "file", path, "problem", problem)
 		return nil
 	}
+	for name, print := range s.Fingerprints {
+		if t := l.byName[name]; t != nil {
+			t.Fingerprint = print
+		}
+	}
+	if s.Fingerprint != "" {
+		l.Fingerprint, l.masked = s.Fingerprint, true
+	}
 	return l
 }
 
@@ -74,10 +86,20 @@ func (c *Catalog) write(definition string, l *List) {
 	}
 	s := stored{Format: storedFormat, Tools: make([]upstream.Tool, len(l.Tools))}
 	for i, t := range l.Tools {
-		s.Tools[i] = t.Tool
+		kept, masked, err := maskedTool(t.Tool, c.mask)
+		if err != nil {
+			c.log.Warn("tool list not persisted", "file", path, "error", err)
+			return
+		}
+		if s.Tools[i] = kept; masked {
+			if s.Fingerprints == nil {
+				s.Fingerprints, s.Fingerprint = map[string]string{}, l.Fingerprint
+			}
+			s.Fingerprints[kept.Name] = t.Fingerprint
+		}
 	}
 	for _, why := range l.unusable {
-		s.Tools = append(s.Tools, upstream.Tool{Unusable: why})
+		s.Tools = append(s.Tools, upstream.Tool{Unusable: c.plain(why)})
 	}
 	data, err := json.Marshal(s)
 	if err == nil {
@@ -86,6 +108,37 @@ func (c *Catalog) write(definition string, l *List) {
 	if err != nil {
 		c.log.Warn("tool list not persisted", "file", path, "error", err)
 	}
+}
+
+// plain is a text without known secrets.
+func (c *Catalog) plain(text string) string {
+	if c.mask == nil {
+		return text
+	}
+	return c.mask(text)
+}
+
+// maskedTool is a tool without the secrets that mask knows, and whether it had
+// any. A name stays: it is what the tool is called by. The error is that of JSON
+// which masking has broken.
+func maskedTool(t upstream.Tool, mask func(string) string) (upstream.Tool, bool, error) {
+	if mask == nil {
+		return t, false, nil
+	}
+	before, err := json.Marshal(t)
+	if err != nil {
+		return t, false, err
+	}
+	after := mask(string(before))
+	if after == string(before) {
+		return t, false, nil
+	}
+	kept := upstream.Tool{}
+	if err := json.Unmarshal([]byte(after), &kept); err != nil {
+		return t, true, fmt.Errorf("tool %q: %w", t.Name, err)
+	}
+	kept.Name = t.Name
+	return kept, true, nil
 }
 
 // replace writes a file of mode 0600 atomically, making its folder (0700).

@@ -134,7 +134,7 @@ func TestUpstreamTextCannotDriveATerminal(t *testing.T) {
 		"plain\ttext\nö":     "plain\ttext\nö",
 		"\x1b[31mred\x1b[0m": `\x1b[31mred\x1b[0m`,
 		"a\rb\ac":            `a\x0db\x07c`,
-		"\u202egnp.exe":      `\x202egnp.exe`,
+		"\u202egnp.exe":      `\u202egnp.exe`,
 		"\u009b31m":          `\x9b31m`,
 	} {
 		if got := clean(in); got != want {

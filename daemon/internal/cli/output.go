@@ -12,11 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/legible"
 )
 
 type (
@@ -91,6 +91,7 @@ func (a *app) document(v any) error {
 		if json.Indent(&b, raw, "", "  ") == nil {
 			raw = b.Bytes()
 		}
+		raw = legible.JSON(raw) // encoders leave some controls as they are
 	}
 	return a.write(append(raw, '\n'))
 }
@@ -134,7 +135,7 @@ func (a *app) value(raw json.RawMessage) error {
 	if a.outTerminal {
 		var b bytes.Buffer
 		if json.Indent(&b, raw, "", "  ") == nil {
-			raw = b.Bytes()
+			raw = legible.JSON(b.Bytes())
 		}
 	}
 	return a.text(string(raw))
@@ -151,30 +152,9 @@ func (a *app) text(s string) error {
 	return a.write([]byte(s))
 }
 
-// clean makes control characters visible that would move a cursor, colour or
-// retitle a terminal; newlines and tabs stay.
-func clean(s string) string {
-	if !strings.ContainsFunc(s, hostile) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if hostile(r) {
-			fmt.Fprintf(&b, "\\x%02x", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// hostile are controls, and the marks that turn the reading direction around.
-func hostile(r rune) bool {
-	if r == '\n' || r == '\t' {
-		return false
-	}
-	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
-}
+// clean makes characters visible that would move a cursor, colour or retitle a
+// terminal, or stand there unseen; newlines and tabs stay.
+func clean(s string) string { return legible.Show(s) }
 
 // maxCell bounds one cell of a table, in characters: every row is as wide as the
 // widest, and what servers name has any length. A document with --json has all.

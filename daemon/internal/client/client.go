@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -113,7 +114,38 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	if addr, ok := strings.CutPrefix(c.Socket, "tcp://"); ok {
 		return d.DialContext(ctx, "tcp", addr)
 	}
-	return d.DialContext(ctx, "unix", c.Socket)
+	conn, err := d.DialContext(ctx, "unix", c.Socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := own(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// strangerError is a socket that another user serves.
+type strangerError struct{ uid int }
+
+func (e *strangerError) Error() string {
+	return fmt.Sprintf("user %d serves it, and not user %d", e.uid, os.Getuid())
+}
+
+// own refuses a socket that another user serves, before a word is sent: whoever
+// may write to a directory on its path could have put one there, and would read
+// the ticket, the environment and the program.
+func own(conn net.Conn) error {
+	creds, err := local.PeerOf(conn)
+	switch {
+	case errors.Is(err, local.ErrNoCreds):
+		return nil // the system does not tell
+	case err != nil:
+		return err
+	case creds.UID != os.Getuid():
+		return &strangerError{creds.UID}
+	}
+	return nil
 }
 
 // host is the authority of requests: the daemon checks it on TCP.
@@ -155,6 +187,11 @@ func (c *Client) headers(h http.Header) {
 // unreachable turns a failed connection into what the user can do about it.
 func (c *Client) unreachable(err error) error {
 	e := fault.New(fault.DaemonUnavailable, "no daemon answers at %s", c.Socket).Because(err)
+	var stranger *strangerError
+	if errors.As(err, &stranger) {
+		return fault.New(fault.DaemonUnavailable, "socket %s is not that of your daemon: %w", c.Socket, stranger).
+			WithHint("use your own daemon: unset TENON_SOCKET, and point TENON_RUNTIME_DIR at a directory of your own")
+	}
 	if strings.HasPrefix(c.Socket, "tcp://") {
 		return e.WithHint("check the address, and that listen.address is set in the daemon's configuration")
 	}

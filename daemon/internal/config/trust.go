@@ -8,12 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/legible"
 )
 
 // TrustItem is one thing of a project that would start or widen something.
@@ -108,18 +107,7 @@ func shownWords(command []string) string {
 }
 
 // visible writes out every character that does not print, blanks excepted.
-func visible(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			out.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRuneToASCII(r)
-		out.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return out.String()
-}
+func visible(text string) string { return legible.Line(text) }
 
 // trustFile is the list of trusted items, by project root and file.
 type trustFile struct {

@@ -5,13 +5,11 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/legible"
 	"tenon/daemon/internal/peer"
 	"tenon/daemon/internal/session"
 	"tenon/proto"
@@ -120,24 +118,11 @@ func (a asker) Ask(ctx context.Context, q proto.Ask) (proto.AskReply, error) {
 // server's and a model's: what would move a cursor, turn the direction or begin a
 // line of its own is written out, so that no question says more than it is.
 func askText(q proto.Ask) string {
-	text := "Allow " + visible(q.Server+"/"+q.Tool) + "?"
+	text := "Allow " + legible.Line(q.Server+"/"+q.Tool) + "?"
 	if len(q.Arguments) > 0 && string(q.Arguments) != "{}" {
-		text += "\nArguments: " + visible(short(string(q.Arguments)))
+		text += "\nArguments: " + legible.Line(short(string(q.Arguments)))
 	}
 	return text
-}
-
-func visible(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			out.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRuneToASCII(r)
-		out.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return out.String()
 }
 
 // Question passes a server's question on, as far as the client can show it.

@@ -115,8 +115,8 @@ func (r *Resolver) kin(c *Caller, state *conn) kin {
 	if !there {
 		return k
 	}
-	k.own = append(k.own, process{state.creds.pid, start})
-	env, err := r.o.Processes.Environ(state.creds.pid)
+	k.own = append(k.own, process{state.creds.PID, start})
+	env, err := r.o.Processes.Environ(state.creds.PID)
 	if err != nil { // where the system does not tell, only a host ticket proves it
 		return k
 	}
@@ -125,7 +125,7 @@ func (r *Resolver) kin(c *Caller, state *conn) kin {
 			return k
 		}
 	}
-	parent, err := r.o.Processes.Parent(state.creds.pid)
+	parent, err := r.o.Processes.Parent(state.creds.PID)
 	if err != nil || parent <= 1 {
 		return k
 	}

@@ -2,24 +2,17 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"time"
 
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/local"
 )
-
-// errNoCreds says that a connection has no peer credentials: it is no unix
-// socket.
-var errNoCreds = errors.New("the connection has no peer credentials")
-
-// creds are what the kernel says of the other side of a unix socket.
-type creds struct{ pid, uid int }
 
 // conn is what is known of one connection, found out once.
 type conn struct {
-	creds creds
+	creds local.Creds
 	err   error // no credentials
 
 	mu      sync.Mutex
@@ -36,23 +29,6 @@ type connKey struct{}
 // once per connection.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	state := &conn{}
-	state.creds, state.err = peerCreds(c)
+	state.creds, state.err = local.PeerOf(c)
 	return context.WithValue(ctx, connKey{}, state)
-}
-
-// netConn is the part of a wrapped connection that peerCreds looks through, as
-// tls.Conn and our own wrappers have it.
-type netConn interface{ NetConn() net.Conn }
-
-func unixConn(c net.Conn) (*net.UnixConn, error) {
-	for {
-		switch v := c.(type) {
-		case *net.UnixConn:
-			return v, nil
-		case netConn:
-			c = v.NetConn()
-		default:
-			return nil, errNoCreds
-		}
-	}
 }

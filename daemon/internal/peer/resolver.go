@@ -11,6 +11,7 @@ import (
 
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/session"
 	"tenon/proto"
 )
@@ -97,13 +98,13 @@ func given(req *http.Request, header, query string) string {
 
 // identify fills in who the kernel says it is.
 func (r *Resolver) identify(c *Caller, state *conn) error {
-	if errors.Is(state.err, errNoCreds) {
+	if errors.Is(state.err, local.ErrNoCreds) {
 		return nil // TCP
 	}
 	if state.err != nil {
 		return fault.New(fault.Unauthorized, "the system does not tell who is calling: %w", state.err)
 	}
-	c.PID, c.UID = state.creds.pid, state.creds.uid
+	c.PID, c.UID = state.creds.PID, state.creds.UID
 	if c.UID != r.o.UID {
 		return fault.New(fault.Unauthorized, "this daemon serves user %d only, and the caller is user %d", r.o.UID, c.UID).
 			WithHint("each user has a daemon of their own")
@@ -189,7 +190,7 @@ func (r *Resolver) above(state *conn) string {
 // look reads the peer's environment and walks up its ancestors. Called with
 // state.mu held.
 func (r *Resolver) look(state *conn) string {
-	pid := state.creds.pid
+	pid := state.creds.PID
 	if !r.stillThere(state) {
 		return "the calling process is gone, so that nothing can be told of it"
 	}
@@ -224,13 +225,13 @@ func (r *Resolver) holdsBridge(state *conn) bool {
 	if state.start == "" && !r.stillThere(state) {
 		return false
 	}
-	return r.o.HoldsBridge(state.creds.pid, state.start)
+	return r.o.HoldsBridge(state.creds.PID, state.start)
 }
 
 // stillThere reports whether the peer's pid is still the process that
 // connected, as far as it was ever seen. Called with state.mu held.
 func (r *Resolver) stillThere(state *conn) bool {
-	start, err := r.o.Processes.StartTime(state.creds.pid)
+	start, err := r.o.Processes.StartTime(state.creds.PID)
 	if err != nil || state.start != "" && state.start != start {
 		return false
 	}

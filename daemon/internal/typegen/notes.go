@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode"
+
+	"tenon/daemon/internal/legible"
 )
 
 // notesOf is what a property's documentation says; that of the schema which it
@@ -83,20 +84,10 @@ func lines(text string, max int) []string {
 	return out
 }
 
-// plain makes a text fit for a comment: it cannot end one, and has no line ends
-// or control characters but "\n".
+// plain makes a text fit for a comment: it cannot end one, has no line ends but
+// "\n", and nothing that a model would read and a person not see.
 func plain(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case r == '\u2028', r == '\u2029', r == '\u0085':
-			return '\n'
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(text, "\r\n", "\n"))
+	text = legible.Drop(text)
 	// Twice: what is left after the first may be one again, as in "**//".
 	for strings.Contains(text, "*/") {
 		text = strings.ReplaceAll(text, "*/", `*\/`)

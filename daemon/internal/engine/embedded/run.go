@@ -14,7 +14,7 @@ import (
 )
 
 // run is one program in one realm. Everything but the calls' own goroutines
-// happens on the goroutine of execute.
+// happens on one goroutine: that of execute, or that of its relay.
 type run struct {
 	parent  context.Context // of the caller
 	ctx     context.Context // ends with the run
@@ -32,6 +32,7 @@ type run struct {
 	fetches   map[int64]context.CancelFunc // requests without an answer
 	clock     stopwatch
 	unhandled guest.Rejections
+	relay     *relay // nil: the loop is on the goroutine of execute
 
 	done    bool           // the program's promise was fulfilled
 	failure *guest.Failure // it was rejected
@@ -48,6 +49,7 @@ func newRun(ctx context.Context, r *realm, s *script.Program, p engine.Program, 
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.clock = stopwatch{limit: p.Limits.CPU, grace: p.Limits.Grace, done: ctx.Done()}
 	x.calls = guest.NewCalls(x.ctx, p.Limits)
+	x.calls.HoldLone()
 	r.host = x
 	return x
 }
@@ -150,6 +152,16 @@ func (r *run) loop() error {
 	var float <-chan time.Time
 	var floatEnd time.Time
 	for {
+		if !r.done && r.failure == nil && r.timers.len() == 0 && r.calls.Holds() {
+			if r.relay == nil {
+				return r.handOver()
+			}
+			if err := r.callAlone(); err != nil {
+				return err
+			}
+			continue
+		}
+		r.calls.Begin()
 		if r.failure != nil {
 			return nil
 		}
@@ -245,5 +257,9 @@ func (r *run) settle(ev guest.Answer) error {
 	return r.realm.do(r.realm.snap.fn.settle, mod.Xqjs_new_number(float64(ev.ID)), mod.Xqjs_new_number(float64(state)), value, whole)
 }
 
-// poll is asked by the engine while it computes.
-func (r *run) poll() int32 { return r.clock.poll() }
+// poll is asked by the engine while it computes: a call that was made meanwhile
+// does not wait for the end of that.
+func (r *run) poll() int32 {
+	r.calls.Begin()
+	return r.clock.poll()
+}

@@ -30,6 +30,8 @@ type Calls struct {
 	late     []string
 	wg       sync.WaitGroup  // calls being made
 	idle     chan queuedCall // to a goroutine that has made a call before
+	holds    bool            // see HoldLone
+	held     queuedCall      // has a place and is not begun; without do there is none
 }
 
 // Answer is a call's.
@@ -134,6 +136,7 @@ func (c *Calls) Add(id int64, name string, tool bool, size int, do CallFunc) boo
 }
 
 func (c *Calls) add(id int64, name string, l *lane, size int, do CallFunc) bool {
+	c.Begin()
 	if c.open == nil {
 		c.open = map[int64]openCall{}
 	}
@@ -154,8 +157,37 @@ func (c *Calls) add(id int64, name string, l *lane, size int, do CallFunc) bool 
 		return true
 	}
 	l.inFlight++
+	if c.holds && l == &c.tools && len(c.open) == 1 {
+		c.held = queuedCall{id: id, do: do}
+		return true
+	}
 	c.fly(id, do)
 	return true
+}
+
+// HoldLone keeps a tool's call that is the only one without an answer from
+// beginning: the engine's loop makes it itself where the program waits for
+// nothing else, see Lone, and lets it go with Begin as soon as the program goes on
+// without it.
+func (c *Calls) HoldLone() { c.holds = true }
+
+// Begin begins the call that is held, if there is one.
+func (c *Calls) Begin() {
+	if held := c.held; held.do != nil {
+		c.held = queuedCall{}
+		c.fly(held.id, held.do)
+	}
+}
+
+// Holds reports whether a call is held.
+func (c *Calls) Holds() bool { return c.held.do != nil }
+
+// Lone takes the call that is held. Who takes it makes it, with the context of the
+// run, and gives its id to Answered.
+func (c *Calls) Lone() (id int64, do CallFunc) {
+	held := c.held
+	c.held = queuedCall{}
+	return held.id, held.do
 }
 
 // fly makes one call in a goroutine that makes no other meanwhile: one that is
@@ -210,9 +242,9 @@ func (c *Calls) Answered(id int64) {
 	c.fly(next.id, next.do)
 }
 
-// settleTime is how long cancelled calls are given to return before the outcome
+// SettleTime is how long cancelled calls are given to return before the outcome
 // is.
-const settleTime = 250 * time.Millisecond
+const SettleTime = 250 * time.Millisecond
 
 // Drain waits a moment for calls that were cancelled with the run, so that what
 // they cost is known when it ends. One that does not listen is left alone: its
@@ -226,7 +258,7 @@ func (c *Calls) Drain() {
 		c.wg.Wait()
 		close(gone)
 	}()
-	t := time.NewTimer(settleTime)
+	t := time.NewTimer(SettleTime)
 	defer t.Stop()
 	select {
 	case <-gone:

@@ -301,6 +301,10 @@ func (l life) Status(ctx context.Context, c *peer.Caller) (*proto.Status, error)
 		Runs: d.live(), Approvals: len(d.consent.List()), Bridges: d.bridge.Bridges(),
 		Sandbox: d.sandboxes(), RSSBytes: residentBytes(),
 	}
+	if why := d.history.Trouble(); why != "" {
+		s.Problems = append(s.Problems, fault.New(fault.InternalError, "history is not being kept: %s", why).
+			WithHint("calls go on, and what waits is written once %s can be written; %d records are lost so far", d.o.Paths.State, d.history.Dropped()).Problem())
+	}
 	view, err := d.view(c, "")
 	s.Engines = d.engines(ctx, view, c.Env)
 	if err != nil {

@@ -78,8 +78,7 @@ func (s *server) materialRequest(p *peer, out writer, m *envelope) bool {
 		s.mu.Unlock()
 		answer(out, m.ID, []byte(`{}`))
 	case "prompts/list":
-		answer(out, m.ID, []byte(`{"prompts":[{"name":"greet","description":"greets","arguments":[{"name":"who","required":true}]},`+
-			`{"name":"picture"}]}`))
+		answer(out, m.ID, s.listPrompts(m.Params))
 	case "prompts/get":
 		s.getPrompt(out, m)
 	case "completion/complete":
@@ -118,6 +117,15 @@ func (s *server) listResources(params json.RawMessage) []byte {
 	}
 	cut, next := s.pageOf(params, all)
 	return []byte(`{"resources":[` + strings.Join(cut, ",") + `]` + next + `}`)
+}
+
+func (s *server) listPrompts(params json.RawMessage) []byte {
+	all := []string{`{"name":"greet","description":"greets","arguments":[{"name":"who","required":true}]}`, `{"name":"picture"}`}
+	for i := range s.o.prompts {
+		all = append(all, fmt.Sprintf(`{"name":"p%d"}`, i+1))
+	}
+	cut, next := s.pageOf(params, all)
+	return []byte(`{"prompts":[` + strings.Join(cut, ",") + `]` + next + `}`)
 }
 
 func (s *server) readResource(p *peer, out writer, m *envelope) {
@@ -177,9 +185,18 @@ func (s *server) getPrompt(out writer, m *envelope) {
 	case p.Name == "picture":
 		data, _ := json.Marshal(png(100)) // []byte becomes base64
 		answer(out, m.ID, fmt.Appendf(nil, `{"messages":[{"role":"user","content":{"type":"image","mimeType":"image/png","data":%s}}]}`, data))
+	case s.generatedPrompt(p.Name):
+		answer(out, m.ID, fmt.Appendf(nil, `{"messages":[{"role":"user","content":{"type":"text","text":"this is %s"}}]}`, p.Name))
 	default:
 		refuse(out, m.ID, -32602, "Unknown prompt: "+p.Name)
 	}
+}
+
+// generatedPrompt reports whether a prompt is one of p1 to pN.
+func (s *server) generatedPrompt(name string) bool {
+	number, ok := strings.CutPrefix(name, "p")
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n >= 1 && n <= s.o.prompts && number == strconv.Itoa(n)
 }
 
 func (s *server) complete(out writer, m *envelope) {

@@ -27,8 +27,10 @@ time only, without a number every time. BYTES may use \n, \r, \t and \\.
   --more N                  add N generated tools, t1 to tN
   --material                offer resources, prompts and completions as well
   --resources N             N resources more, demo://r/1 to demo://r/N
+  --prompts N               N prompts more, p1 to pN
   --pages N                 N entries on a page of a list
   --cursor repeat|endless   a cursor that never ends: the same again, or a new one each time
+  --refuse-list N           answer the Nth tools/list with an error
   --ignore LIST             eof, term, cancel, roots (comma separated, repeatable)
   --delay WHEN MS           wait before answering initialize, list, call or read
   --exit WHEN CODE          exit with CODE instead of answering (start: at once)
@@ -70,8 +72,10 @@ type options struct {
 	more         int
 	material     bool
 	resources    int
+	prompts      int
 	pages        int
 	cursor       string
+	refuseList   int
 	ignore       map[string]bool
 	delay        map[string]time.Duration
 	exit         map[times]int
@@ -154,6 +158,10 @@ func (o *options) set(name string, p *words) error {
 		o.material = true
 	case "--resources":
 		o.resources = p.number()
+	case "--prompts":
+		o.prompts = p.number()
+	case "--refuse-list":
+		o.refuseList = p.number()
 	case "--pages":
 		o.pages = p.number()
 	case "--cursor":

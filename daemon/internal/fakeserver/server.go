@@ -94,11 +94,11 @@ func (s *server) note(raw []byte) {
 }
 
 // arrive counts a moment and does what the command line wants then: noise
-// first, then a delay, then the exit.
-func (s *server) arrive(when string, out writer) {
+// first, then a delay, then the exit. It gives the count, from 1.
+func (s *server) arrive(when string, out writer) (n int) {
 	s.mu.Lock()
 	s.seen[when]++
-	n := s.seen[when]
+	n = s.seen[when]
 	s.mu.Unlock()
 	for _, t := range []times{{when, 0}, {when, n}} {
 		if text, ok := s.o.say[t]; ok {
@@ -113,6 +113,7 @@ func (s *server) arrive(when string, out writer) {
 			s.die(code)
 		}
 	}
+	return n
 }
 
 func (s *server) sayAt(when string, out writer) {
@@ -189,7 +190,10 @@ func (s *server) request(p *peer, out writer, m *envelope) {
 	case "tools/call":
 		s.callTool(p, out, m)
 	case "tools/list":
-		s.arrive("list", out)
+		if n := s.arrive("list", out); n == s.o.refuseList {
+			refuse(out, m.ID, -32603, "the list cannot be read now")
+			return
+		}
 		answer(out, m.ID, s.listTools(m.Params))
 	case "server/discover":
 		if !s.modern() {

@@ -3,13 +3,13 @@ package cases
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"tenon/daemon/internal/rig"
 	"tenon/proto"
 )
 
@@ -48,7 +48,7 @@ func (s *scene) bridgeLater(p *plan, j *job) (func() (outcome, error), error) {
 		if name == "" {
 			name = mainHost
 		}
-		h, err := s.host(name)
+		h, err := s.Host(name)
 		if err != nil {
 			return nil, err
 		}
@@ -61,19 +61,19 @@ func (s *scene) bridgeLater(p *plan, j *job) (func() (outcome, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		return func() (outcome, error) { return outcome{}, cancelRequest(other, opts["reason"]) }, nil
+		return func() (outcome, error) { return outcome{}, other.cancelRequest(opts["reason"]) }, nil
 	}
 	if len(words) < 1 {
 		return nil, usage(bridgeUsage)
 	}
-	a, err := s.session(words[0])
+	a, err := s.Session(words[0])
 	if err != nil {
 		return nil, err
 	}
-	j.host, j.ask = a.host, a.host.ids.Add(1)
+	j.host, j.ask = a.Host, a.Host.NextID()
 	dir := p.dir
 	if !p.placed {
-		dir = a.dir
+		dir = a.Dir
 	}
 	for i, w := range words { // files are meant from where the line runs
 		if file, ok := strings.CutPrefix(w, "@"); ok && !filepath.IsAbs(file) {
@@ -85,9 +85,9 @@ func (s *scene) bridgeLater(p *plan, j *job) (func() (outcome, error), error) {
 		return nil, err
 	}
 	return func() (outcome, error) {
-		o, err := a.host.request(method, params, j.ask)
+		o, err := a.Host.Request(method, params, j.ask)
 		if what == "exec" {
-			o = asRun(o)
+			o = rig.AsRun(o)
 		}
 		return o, err
 	}, nil
@@ -96,7 +96,7 @@ func (s *scene) bridgeLater(p *plan, j *job) (func() (outcome, error), error) {
 // message makes the request of a bridge line.
 func message(what string, words []string, dir string, opts map[string]string, n int64) (string, any, error) {
 	id := words[0]
-	origin := proto.Origin{Session: id, Message: "message-1", Call: callID(n), Agent: "build"}
+	origin := proto.Origin{Session: id, Message: "message-1", Call: rig.CallID(n), Agent: "build"}
 	switch {
 	case what == "exec" && len(words) >= 2:
 		code := words[1]
@@ -146,37 +146,20 @@ func message(what string, words []string, dir string, opts map[string]string, n 
 	return "", nil, usage(bridgeUsage)
 }
 
-// asRun gives the answer to run/start the exit code that the same run has on
-// the command line.
-func asRun(o outcome) outcome {
-	var done proto.RunDone
-	if o.code != 0 || json.Unmarshal(o.stdout, &done) != nil || done.Result.OK || done.Result.Error == nil {
-		return o
-	}
-	o.code = exitOf(done.Result.Error.Kind)
-	o.stderr = []byte(done.Result.Error.Kind + ": " + done.Result.Error.Message)
-	return o
-}
-
-func (s *scene) onHost(what string, words []string, h *host, name string, opts map[string]string) (outcome, error) {
+func (s *scene) onHost(what string, words []string, h *rig.Host, name string, opts map[string]string) (outcome, error) {
 	switch what {
 	case "seen":
-		var seen []byte
-		err := h.rpc.Call("Double.Seen", Nothing{}, &seen)
-		return outcome{stdout: seen}, err
+		seen, err := h.Seen()
+		return outcome{Stdout: seen}, err
 	case "close":
-		return outcome{}, h.rpc.Call("Double.Close", Nothing{}, &Nothing{})
+		return outcome{}, h.Close()
 	case "kill":
-		h.kill()
-		s.mu.Lock()
-		delete(s.hosts, name)
-		s.mu.Unlock()
-		return outcome{}, nil
+		return outcome{}, s.KillHost(name)
 	}
 	if len(words) < 1 {
 		return outcome{}, usage(bridgeUsage)
 	}
-	policy := Policy{Reply: words[0], Key: opts["key"], Feedback: opts["feedback"], Unshown: opts["unshown"] == "true"}
+	policy := rig.Policy{Reply: words[0], Key: opts["key"], Feedback: opts["feedback"], Unshown: opts["unshown"] == "true"}
 	if d := opts["after"]; d != "" {
 		after, err := time.ParseDuration(d)
 		if err != nil {
@@ -184,20 +167,16 @@ func (s *scene) onHost(what string, words []string, h *host, name string, opts m
 		}
 		policy.After = after
 	}
-	return outcome{}, h.rpc.Call("Double.Answer", policy, &Nothing{})
+	return outcome{}, h.Answer(policy)
 }
 
 // cancelRequest takes a job's request back, as the plugin does on abort.
-func cancelRequest(j *job, reason string) error {
+func (j *job) cancelRequest(reason string) error {
 	if j.host == nil {
 		return errors.New("only a bridge job can be cancelled")
 	}
 	if reason == "" {
 		reason = "user"
 	}
-	params, err := json.Marshal(proto.CancelRequest{ID: fmt.Append(nil, j.ask), Reason: reason})
-	if err != nil {
-		return err
-	}
-	return j.host.rpc.Call("Double.Notify", Request{Method: proto.MethodCancelRequest, Params: params}, &Nothing{})
+	return j.host.Cancel(j.ask, reason)
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"tenon/daemon/internal/rig"
 )
 
 // check looks at one place of a JSON document.
@@ -36,10 +38,10 @@ func (c *check) judge(document []byte) error {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
 	if err := d.Decode(&root); err != nil {
-		return fmt.Errorf("output is not JSON (%v): %s", err, tail(document, 300))
+		return fmt.Errorf("output is not JSON (%v): %s", err, rig.Tail(document, 300))
 	}
 	if d.More() {
-		return fmt.Errorf("output is more than one JSON document: %s", tail(document, 300))
+		return fmt.Errorf("output is more than one JSON document: %s", rig.Tail(document, 300))
 	}
 	got, found, err := look(root, c.path)
 	if err != nil {
@@ -51,7 +53,7 @@ func (c *check) judge(document []byte) error {
 	case c.op == "absent":
 		return nil
 	case !found:
-		return fmt.Errorf("nothing at %s of %s", c.path, tail(document, 600))
+		return fmt.Errorf("nothing at %s of %s", c.path, rig.Tail(document, 600))
 	case c.op == "exists":
 		return nil
 	case c.op == "=>":

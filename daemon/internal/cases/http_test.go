@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/rig"
 	"tenon/proto"
 )
 
@@ -26,11 +27,11 @@ func httpVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 		return outcome{}, usage("http METHOD PATH [tcp=HOST:PORT] [host=NAME] [body=TEXT] [Header:Value]…")
 	}
 	opts := options(p.words[2:])
-	network, address, base := "unix", s.env["SOCKET"], "http://tenon"
+	network, address, base := "unix", s.Get("SOCKET"), "http://tenon"
 	if tcp := opts["tcp"]; tcp != "" {
 		network, address, base = "tcp", tcp, "http://"+tcp
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), hung)
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Hung)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, p.words[0], base+p.words[1], strings.NewReader(opts["body"]))
 	if err != nil {
@@ -58,22 +59,22 @@ func httpVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	start := time.Now()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return no("%v", err), nil
+		return rig.No("%v", err), nil
 	}
 	defer resp.Body.Close()
-	o := outcome{took: time.Since(start)}
+	o := outcome{Took: time.Since(start)}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		o.stderr = []byte(resp.Status)
+		o.Stderr = []byte(resp.Status)
 		return o, nil
 	}
-	o.stdout, err = io.ReadAll(resp.Body)
-	o.took = time.Since(start)
+	o.Stdout, err = io.ReadAll(resp.Body)
+	o.Took = time.Since(start)
 	var head strings.Builder
 	fmt.Fprintln(&head, resp.Status)
 	_ = resp.Header.Write(&head)
-	o.stderr = []byte(head.String())
+	o.Stderr = []byte(head.String())
 	if resp.StatusCode >= 400 {
-		o.code = resp.StatusCode
+		o.Code = resp.StatusCode
 	}
 	return o, err
 }
@@ -111,9 +112,7 @@ func socketVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 		}()
 		stop = func() { _ = srv.Close(); _ = os.Remove(p.words[1]) }
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.atEnd = append(s.atEnd, stop)
+	s.AtEnd(stop)
 	return outcome{}, nil
 }
 

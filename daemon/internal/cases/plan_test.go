@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tenon/daemon/internal/rig"
 )
 
 // plan is one line of a case: prefixes, a verb with its words, and perhaps a
@@ -33,14 +35,10 @@ type plan struct {
 // anyFailure stands for every exit code but 0.
 const anyFailure = -1
 
-// outcome is what a verb gives back. Code is an exit code; of a question
+// outcome is what a verb gives back. Its code is an exit code; of a question
 // ("processes", "distinct" …) it is 0 for yes and 1 for no, with the reason on
 // stderr.
-type outcome struct {
-	stdout, stderr []byte
-	code           int
-	took           time.Duration
-}
+type outcome = rig.Outcome
 
 // prefixes take that many words.
 var prefixes = map[string]int{
@@ -81,15 +79,13 @@ func lineOf(first string) func(*testscript.TestScript, bool, []string) {
 		}
 		last := lastOutput(ts)
 		o, err := s.carryOut(p, last)
-		_, _ = ts.Stdout().Write(o.stdout)
-		_, _ = ts.Stderr().Write(o.stderr)
+		_, _ = ts.Stdout().Write(o.Stdout)
+		_, _ = ts.Stderr().Write(o.Stderr)
 		if err != nil {
 			ts.Fatalf("%v", err)
 		}
 		if p.check != nil && p.check.variable != "" {
-			s.mu.Lock()
-			s.env[p.check.variable] = p.check.captured
-			s.mu.Unlock()
+			s.Set(p.check.variable, p.check.captured)
 			ts.Setenv(p.check.variable, p.check.captured)
 		}
 		if p.verb == "set" {
@@ -196,20 +192,20 @@ func (s *scene) carryOut(p *plan, last []byte) (outcome, error) {
 		default:
 			return o, judged
 		}
-		pause()
+		rig.Pause()
 	}
 }
 
 func (p *plan) judge(o outcome) error {
 	switch {
-	case p.exits == anyFailure && o.code == 0:
+	case p.exits == anyFailure && o.Code == 0:
 		return fmt.Errorf("%s succeeded and should not have", p.verb)
-	case p.exits != anyFailure && o.code != p.exits:
-		return fmt.Errorf("%s: exit code %d, want %d: %s", p.verb, o.code, p.exits, tail(o.stderr, 600))
-	case p.within > 0 && o.took > p.within*slack:
-		return fmt.Errorf("%s took %s, want at most %s", p.verb, o.took.Round(time.Millisecond), p.within)
+	case p.exits != anyFailure && o.Code != p.exits:
+		return fmt.Errorf("%s: exit code %d, want %d: %s", p.verb, o.Code, p.exits, rig.Tail(o.Stderr, 600))
+	case p.within > 0 && o.Took > p.within*slack:
+		return fmt.Errorf("%s took %s, want at most %s", p.verb, o.Took.Round(time.Millisecond), p.within)
 	case p.check != nil:
-		return p.check.judge(o.stdout)
+		return p.check.judge(o.Stdout)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tenon/daemon/internal/rig"
 )
 
 // TestRunner runs archives about the runner itself, with the test binary in
@@ -52,18 +54,25 @@ func TestWhatACaseLeavesBehindFailsIt(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	work, run := t.TempDir(), t.TempDir()
-	s := &scene{work: work, runtime: run, env: map[string]string{"HOME": work, "PATH": os.Getenv("PATH")}}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := rig.New(t.TempDir(), self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{Scene: made}
 	p := &plan{verb: "sh", words: []string{"setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo started"}}
-	if o, err := programVerb(s, p, nil); err != nil || string(o.stdout) != "started\n" {
+	if o, err := programVerb(s, p, nil); err != nil || string(o.Stdout) != "started\n" {
 		t.Fatal(o, err)
 	}
 	told := &teller{}
-	s.tearDownWithin(told, 100*pollEvery)
+	s.tearDownWithin(told, 100*rig.PollEvery)
 	if !told.failed {
 		t.Error("a process was left and the case passed")
 	}
-	if left := s.untilGone(goneBound); len(left) > 0 {
+	if left := s.UntilGone(rig.GoneBound); len(left) > 0 {
 		t.Errorf("what was left was not ended: %v", left)
 	}
 }

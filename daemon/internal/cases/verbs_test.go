@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenon/daemon/internal/fakeserver"
+	"tenon/daemon/internal/rig"
 )
 
 // verb carries out one kind of line. last is the standard output of the line
@@ -39,14 +39,9 @@ func init() { // a literal would refer to itself by way of parsePlan
 }
 
 func programVerb(s *scene, p *plan, _ []byte) (outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), hung)
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Hung)
 	defer cancel()
 	return s.runProgram(ctx, p, nil)
-}
-
-// no is the answer to a question that is not so.
-func no(format string, args ...any) outcome {
-	return outcome{code: 1, stderr: fmt.Appendf(nil, format, args...)}
 }
 
 func usage(text string) error { return errors.New("usage: " + text) }
@@ -74,53 +69,9 @@ func keysVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	<-j.terminal.ready
-	_, err = j.terminal.keys.Write([]byte(text))
+	<-j.terminal.Ready
+	_, err = j.terminal.Keys.Write([]byte(text))
 	return outcome{}, err
-}
-
-// daemonWord stands for the daemon's own process in patterns.
-const daemonWord = "daemon"
-
-// daemonPID reads the process id that the daemon left in its runtime folder.
-func (s *scene) daemonPID() (int, error) {
-	raw, err := os.ReadFile(filepath.Join(s.runtime, "daemon.json"))
-	if err != nil {
-		return 0, err
-	}
-	var info struct {
-		PID int `json:"pid"`
-	}
-	if err := json.Unmarshal(raw, &info); err != nil || info.PID == 0 {
-		return 0, fmt.Errorf("daemon.json names no process: %s", raw)
-	}
-	return info.PID, nil
-}
-
-func (s *scene) matching(pattern string) ([]process, error) {
-	if pattern == daemonWord {
-		pid, err := s.daemonPID()
-		if err != nil {
-			return nil, nil // no file, no daemon
-		}
-		for _, p := range s.processes() {
-			if p.pid == pid {
-				return []process{p}, nil
-			}
-		}
-		return nil, nil
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, err
-	}
-	var found []process
-	for _, p := range s.processes() {
-		if re.MatchString(p.command) {
-			found = append(found, p)
-		}
-	}
-	return found, nil
 }
 
 // signalVerb sends a signal to the case's processes that match. "for=DUR"
@@ -133,25 +84,25 @@ func signalVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	if sig == 0 {
 		return outcome{}, fmt.Errorf("unknown signal %s", p.words[0])
 	}
-	found, err := s.matching(p.words[1])
+	found, err := s.Matching(p.words[1])
 	if err != nil {
 		return outcome{}, err
 	}
 	if len(found) == 0 {
-		return no("no process matches %s", p.words[1]), nil
+		return rig.No("no process matches %s", p.words[1]), nil
 	}
 	for _, f := range found {
-		if err := syscall.Kill(f.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(f.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return outcome{}, err
 		}
 	}
 	if sig == syscall.SIGSTOP {
 		// A thread that has not yet seen the signal may still answer.
 		for _, f := range found {
-			deadline := time.Now().Add(goneBound)
-			for !fakeserver.Suspended(f.pid) && syscall.Kill(f.pid, 0) == nil {
+			deadline := time.Now().Add(rig.GoneBound)
+			for !fakeserver.Suspended(f.PID) && syscall.Kill(f.PID, 0) == nil {
 				if time.Now().After(deadline) {
-					return no("process %d still runs after SIGSTOP", f.pid), nil
+					return rig.No("process %d still runs after SIGSTOP", f.PID), nil
 				}
 				time.Sleep(time.Millisecond)
 			}
@@ -164,7 +115,7 @@ func signalVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 		}
 		time.AfterFunc(stopped, func() {
 			for _, f := range found {
-				_ = syscall.Kill(f.pid, syscall.SIGCONT)
+				_ = syscall.Kill(f.PID, syscall.SIGCONT)
 			}
 		})
 	}
@@ -181,7 +132,7 @@ func count(n int, words []string, what string, detail any) (outcome, error) {
 		return outcome{}, err
 	}
 	if !ok {
-		return no("%d %s, want %s %s: %v", n, what, words[0], words[1], detail), nil
+		return rig.No("%d %s, want %s %s: %v", n, what, words[0], words[1], detail), nil
 	}
 	return outcome{}, nil
 }
@@ -190,7 +141,7 @@ func processesVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	if len(p.words) != 3 {
 		return outcome{}, usage("processes PATTERN OP N")
 	}
-	found, err := s.matching(p.words[0])
+	found, err := s.Matching(p.words[0])
 	if err != nil {
 		return outcome{}, err
 	}
@@ -198,7 +149,7 @@ func processesVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 }
 
 func zombiesVerb(s *scene, p *plan, _ []byte) (outcome, error) {
-	found := s.zombies()
+	found := s.Zombies()
 	return count(len(found), p.words, "zombies", found)
 }
 
@@ -208,11 +159,11 @@ func memoryVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	if len(p.words) != 3 || lines[p.words[0]] == "" {
 		return outcome{}, usage("memory now|peak OP MiB")
 	}
-	pid, err := s.daemonPID()
+	pid, err := s.DaemonPID()
 	if err != nil {
 		return outcome{}, err
 	}
-	n, err := memory(pid, lines[p.words[0]])
+	n, err := rig.Memory(pid, lines[p.words[0]])
 	if err != nil {
 		return outcome{}, err
 	}
@@ -229,12 +180,12 @@ func showVerb(_ *scene, p *plan, _ []byte) (outcome, error) {
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return no("no file %s", path), nil
+		return rig.No("no file %s", path), nil
 	}
-	return outcome{stdout: data}, err
+	return outcome{Stdout: data}, err
 }
 
-func lastVerb(_ *scene, _ *plan, last []byte) (outcome, error) { return outcome{stdout: last}, nil }
+func lastVerb(_ *scene, _ *plan, last []byte) (outcome, error) { return outcome{Stdout: last}, nil }
 
 // distinctVerb counts the different lines of the output before.
 func distinctVerb(_ *scene, p *plan, last []byte) (outcome, error) {
@@ -245,7 +196,7 @@ func distinctVerb(_ *scene, p *plan, last []byte) (outcome, error) {
 		}
 	}
 	o, err := count(len(seen), p.words, "different lines", string(last))
-	o.stdout = last
+	o.Stdout = last
 	return o, err
 }
 
@@ -280,7 +231,7 @@ func journalVerb(_ *scene, p *plan, _ []byte) (outcome, error) {
 		}
 	}
 	out, err := json.Marshal(list)
-	return outcome{stdout: out}, err
+	return outcome{Stdout: out}, err
 }
 
 // setVerb sets variables for the rest of the case. testscript's own env does
@@ -291,9 +242,7 @@ func setVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 		if !ok {
 			return outcome{}, usage("set NAME=VALUE…")
 		}
-		s.mu.Lock()
-		s.env[name] = value
-		s.mu.Unlock()
+		s.Set(name, value)
 	}
 	return outcome{}, nil
 }
@@ -304,7 +253,7 @@ func otherBuildVerb(s *scene, p *plan, _ []byte) (outcome, error) {
 	if len(p.words) != 1 {
 		return outcome{}, usage("other-build FILE")
 	}
-	own := filepath.Join(s.work, "bin", "tenon")
+	own := filepath.Join(s.Work, "bin", "tenon")
 	f, err := elf.Open(own)
 	if err != nil {
 		return outcome{}, err

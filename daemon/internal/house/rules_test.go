@@ -18,7 +18,7 @@ func shipped(file string) bool {
 	if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".test.ts") || strings.Contains(file, "/test/") {
 		return false
 	}
-	for _, dir := range []string{"daemon/internal/house/", "daemon/internal/bench/", "daemon/internal/cases/", "daemon/internal/engine/embedded/gen/"} {
+	for _, dir := range []string{"daemon/internal/house/", "daemon/internal/bench/", "daemon/internal/cases/", "daemon/internal/rig/", "daemon/internal/faults/", "daemon/internal/soak/", "daemon/internal/engine/embedded/gen/"} {
 		if strings.HasPrefix(file, dir) {
 			return false
 		}

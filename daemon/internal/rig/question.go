@@ -1,4 +1,4 @@
-package cases
+package rig
 
 import (
 	"encoding/json"

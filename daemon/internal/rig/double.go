@@ -1,4 +1,4 @@
-package cases
+package rig
 
 import (
 	"bytes"
@@ -193,8 +193,8 @@ func (d *double) changed() {
 	d.changes++
 }
 
-// Command is a program to run as the agent's shell tool would.
-type Command struct {
+// AgentCommand is a program to run below the double, as the agent's shell tool would.
+type AgentCommand struct {
 	Argv, Env []string
 	Dir       string
 	Input     []byte
@@ -210,7 +210,7 @@ type Ran struct {
 }
 
 // Run runs a command below the double, in a session of its own.
-func (d *double) Run(c Command, r *Ran) error {
+func (d *double) Run(c AgentCommand, r *Ran) error {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	if c.Input != nil {
@@ -220,7 +220,7 @@ func (d *double) Run(c Command, r *Ran) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.Bound)
 	defer cancel()
 	o, err := runCommand(ctx, cmd)
-	*r = Ran{Stdout: o.stdout, Stderr: o.stderr, Code: o.code, Took: o.took}
+	*r = Ran{Stdout: o.Stdout, Stderr: o.Stderr, Code: o.Code, Took: o.Took}
 	if err != nil {
 		r.Problem = err.Error()
 	}

@@ -52,6 +52,7 @@ const (
 	queueSize   = 8192                   // records waiting for the writer; more are dropped and counted
 	batchSize   = 512                    // records of one transaction
 	batchDelay  = 250 * time.Millisecond // a record waits at most this long for others
+	restFor     = 10 * time.Millisecond  // between two looks of the writer at the queue; outcomes are in the journal then
 	cleanEvery  = 6 * time.Hour          // between two looks for what retention removes
 	inputBytes  = 4 << 10                // of a call's arguments that are kept
 	headBytes   = 200                    // of a program that a list shows
@@ -72,6 +73,7 @@ type Store struct {
 	journal       journal
 
 	queue   chan record
+	hurry   chan struct{} // to the writer: do not rest; capacity 1
 	untidy  chan struct{} // to the writer: tidy up; capacity 1
 	start   sync.Once
 	stop    chan struct{}
@@ -86,6 +88,7 @@ type Store struct {
 
 	kept     atomic.Int64 // bytes of the artifacts that the database knows
 	dropped  atomic.Int64
+	found    struct{ calls, runs atomic.Int64 } // see Recovered
 	troubles troubles
 	lastSaid atomic.Int64 // unix seconds of the last complaint in the log
 }
@@ -155,7 +158,7 @@ func New(o Options) *Store {
 	s := &Store{
 		dir: o.Dir, artifactBytes: o.ArtifactBytes, databaseBytes: o.DatabaseBytes, log: o.Log, now: o.Now,
 		life: hex.EncodeToString(id[:]), redact: o.Redactor,
-		queue: make(chan record, queueSize), untidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		queue: make(chan record, queueSize), hurry: make(chan struct{}, 1), untidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.retention.Store(int64(o.Retention))
 	s.journal = journal{dir: s.path("journal"), name: s.life + ".log", open: map[uint64][]byte{}}
@@ -217,9 +220,20 @@ func (s *Store) put(r record) {
 	s.start.Do(func() { go s.write() })
 	select {
 	case s.queue <- r:
+		if len(s.queue) >= queueSize/2 {
+			s.hasten()
+		}
 	default:
 		s.lose(1)
 		s.journal.settle(r.intent)
+	}
+}
+
+// hasten ends the writer's rest.
+func (s *Store) hasten() {
+	select {
+	case s.hurry <- struct{}{}:
+	default:
 	}
 }
 
@@ -246,6 +260,7 @@ func (s *Store) Flush(ctx context.Context) error {
 	done := make(chan error, 1)
 	select {
 	case s.queue <- record{kind: flush, data: done}:
+		s.hasten()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.stopped:

@@ -36,7 +36,9 @@ type auditEvent struct {
 	actor, action, detail string
 }
 
-// write is the one goroutine that owns the database. It ends with Close.
+// write is the one goroutine that owns the database. It ends with Close. After
+// each look at the queue it rests, so that calls in quick succession do not wake it
+// each: that would cost every one of them more than its record.
 func (s *Store) write() {
 	defer close(s.stopped)
 	var pending []record
@@ -45,16 +47,28 @@ func (s *Store) write() {
 	defer timer.Stop()
 	clean := time.NewTicker(cleanEvery)
 	defer clean.Stop()
+	rest := time.NewTimer(restFor)
+	rest.Stop()
+	defer rest.Stop()
+	queue := s.queue // nil while it rests
 	for {
 		select {
-		case r := <-s.queue:
+		case r := <-queue:
+			none := len(pending) == 0
 			pending = s.take(pending, r)
-			if len(pending) == 1 {
-				timer.Reset(batchDelay)
-			}
 			if len(pending) >= batchSize {
 				pending, _ = s.commit(pending)
 			}
+			if none && len(pending) > 0 {
+				timer.Reset(batchDelay)
+			}
+			queue = nil
+			rest.Reset(restFor)
+		case <-rest.C:
+			s.note("journal", s.journal.flush())
+			queue = s.queue
+		case <-s.hurry:
+			queue = s.queue
 		case <-timer.C:
 			if pending, _ = s.commit(pending); len(pending) > 0 {
 				timer.Reset(batchDelay) // the database was not to be had: try again
@@ -80,8 +94,7 @@ func (s *Store) write() {
 	}
 }
 
-// take notes a record and whatever else waits. Outcomes go to the journal at
-// once, so that a daemon killed before the next transaction leaves the truth.
+// take notes a record and whatever else waits.
 func (s *Store) take(pending []record, r record) []record {
 	for {
 		switch r.kind {
@@ -101,9 +114,6 @@ func (s *Store) take(pending []record, r record) []record {
 		default:
 		}
 		break
-	}
-	if len(pending) > 0 {
-		s.note("journal", s.journal.flush())
 	}
 	return pending
 }

@@ -40,6 +40,8 @@ func joinKey(path, name string) string {
 
 func checkValue(n *node, key *Key, shown string) error {
 	switch key.Type {
+	case TypeOAuth:
+		return checkOAuth(n, key, shown)
 	case TypeSection:
 		if n.kind != objectNode {
 			return wrongType(n, key, shown)

@@ -52,7 +52,11 @@ func (v *View) Define(name string, env Env, p Placeholders) (*Definition, error)
 			return nil, err
 		}
 	}
-	d.ID = digest([]any{s.Kind, d.Command, d.Env, d.Cwd, d.URL, d.Headers})
+	id := []any{s.Kind, d.Command, d.Env, d.Cwd, d.URL, d.Headers}
+	if s.Kind == "http" || s.Kind == "sse" { // whose login it uses, and how that is made
+		id = append(id, s.Name, d.OAuth)
+	}
+	d.ID = digest(id)
 	if len(d.Command) > 0 {
 		if d.Command[0], err = LookPath(d.Command[0], d.BaseEnv["PATH"], s.Origin.Base); err != nil {
 			f := fault.From(err)
@@ -135,6 +139,9 @@ func (x *expander) fields(s *Server, d *Definition) error {
 		return err
 	}
 	if d.Cwd, err = x.field(s, "cwd", s.Cwd, false); err != nil {
+		return err
+	}
+	if d.OAuth, err = x.oauth(s); err != nil {
 		return err
 	}
 	d.URL, err = x.field(s, "url", s.URL, false)
@@ -229,6 +236,9 @@ func templateOf(s *Server) string {
 	parts := []any{s.Name, s.Kind, s.Command, s.Env, s.Cwd, s.URL, s.Headers}
 	if s.Served != nil {
 		parts = append(parts, s.Served)
+	}
+	if s.OAuth != nil {
+		parts = append(parts, s.OAuth)
 	}
 	return digest(parts)
 }

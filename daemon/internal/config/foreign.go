@@ -133,6 +133,15 @@ func (s *Server) setForeign(name string, n *node, kind *string) bool {
 		s.Env = s.looseMap(name, n)
 	case "headers":
 		s.Headers = s.looseMap(name, n)
+	case "oauth", "auth": // auth is Cursor's name for it
+		if n.kind != objectNode && (name == "auth" || n.kind != boolNode) || name == "auth" && n.get("CLIENT_ID") == nil {
+			return false
+		}
+		var unknown []string
+		s.OAuth, unknown = readOAuth(n)
+		for _, key := range unknown {
+			s.Notes = append(s.Notes, fmt.Sprintf("key %q of %s is not used by tenon", key, name))
+		}
 	case "url", "serverUrl":
 		s.URL = n.text
 	case "cwd":

@@ -105,7 +105,7 @@ var kindKeys = map[string][]string{
 }
 
 // ofOtherKinds are keys of every server that have no meaning beside kind.
-var ofOtherKinds = []string{"command", "args", "url", "type", "headers"}
+var ofOtherKinds = []string{"command", "args", "url", "type", "headers", "oauth"}
 
 // readKind takes over what the entry m says of its kind, if it has one. The
 // document is checked; only rules between keys are left to test.

@@ -24,6 +24,7 @@ const (
 	TypeNamed    KeyType = "section of named entries"
 	TypeHook     KeyType = "code, or {script: NAME}"
 	TypeForeign  KeyType = "entries in another program's form"
+	TypeOAuth    KeyType = "false, or section"
 )
 
 // Reload says when a change of a key takes effect while the daemon runs.
@@ -91,6 +92,14 @@ var reference = []Key{
 	{Path: "servers.*.url", Type: TypeString, Doc: "Address of a remote server.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.type", Type: TypeString, Values: []string{"stdio", "http", "sse"}, Doc: "Transport; default: stdio with command, http with url.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.headers", Type: TypeMap, Doc: "HTTP headers sent to a remote server.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth", Type: TypeOAuth, Doc: "[Login](auth.md) to a remote server, where it wants one; false: none, whatever it says.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.clientId", Type: TypeString, Doc: "Id of a client that you have registered; default: tenon registers itself.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.clientSecret", Type: TypeString, Doc: "Its secret, if it has one; name a variable rather than writing it down.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.clientMetadataUrl", Type: TypeString, Doc: "Address of a client id metadata document, used where the authorization server reads such.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.scope", Type: TypeString, Doc: "Scopes to ask for, with blanks between; default: what the server names.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.callbackPort", Type: TypeCount, Doc: "Port of http://127.0.0.1:PORT/callback, for a client that is registered with one; default: any.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.redirectUri", Type: TypeString, Doc: "The whole loopback address, where the client is registered with another.", Reload: NewInstance, Place: Everywhere},
+	{Path: "servers.*.oauth.authServerMetadataUrl", Type: TypeString, Doc: "Where the authorization server's metadata is, for a server that does not tell.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.scope", Type: TypeString, Default: "shared", Values: []string{"shared", "session", "repo", "directory"}, Doc: "Who shares an instance.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.inherit", Type: TypeBool, Default: "true", Doc: "A sub-agent uses the instance of its root session.", Reload: NewInstance, Place: Everywhere},
 	{Path: "servers.*.stateless", Type: TypeBool, Default: "false", Doc: "A shared server that may be replaced without a warning.", Reload: InPlace, Place: Everywhere},

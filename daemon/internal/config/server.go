@@ -77,6 +77,8 @@ func (s *Server) set(name string, n *node) {
 		s.URL = n.text
 	case "headers":
 		s.Headers = stringMap(n)
+	case "oauth":
+		s.OAuth, _ = readOAuth(n)
 	case "namespace":
 		s.Namespace = n.text
 	case "outputs":
@@ -126,6 +128,12 @@ func (s *Server) settle(kind string) string {
 	}
 	if hasCommand && len(s.Headers) > 0 {
 		return "headers are for servers with url"
+	}
+	if hasCommand && s.OAuth != nil && !s.OAuth.Off {
+		return "oauth is for servers with url"
+	}
+	if problem := s.OAuth.problem(); problem != "" {
+		return problem
 	}
 	if s.MaxInstances < 1 {
 		return "maxInstances must be at least 1"

@@ -64,6 +64,9 @@ func trustItems(project *layer, hosts []*layer) []TrustItem {
 			if s.Served != nil {
 				parts = append(parts, s.Served) // with the content of its files
 			}
+			if s.OAuth != nil {
+				parts = append(parts, s.OAuth)
+			}
 			items = append(items, TrustItem{Kind: "server", Name: s.Name, File: s.Origin.File, Shown: s.Shown(), digest: digest(parts)})
 		}
 	}

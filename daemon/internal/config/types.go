@@ -40,6 +40,7 @@ type Server struct {
 	Cwd          string
 	URL          string
 	Headers      map[string]string
+	OAuth        *OAuth // nil: nothing is said
 	Scope        Scope
 	Inherit      bool // sub-agents use their root's instance
 	Stateless    bool // a shared server that may be replaced without a warning
@@ -183,6 +184,7 @@ type Definition struct {
 	Cwd      string
 	URL      string
 	Headers  map[string]string
+	OAuth    *OAuth   // expanded; nil: nothing is said
 	Personal bool     // names caller placeholders: no warm spares
 	Secrets  []string // values that must never be shown
 }

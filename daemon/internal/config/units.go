@@ -27,7 +27,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		return days, nil
 	}
 	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 {
+	if err != nil || d < 0 || days+d < 0 {
 		if _, bare := strconv.ParseFloat(s, 64); bare == nil && !strings.HasPrefix(s, "-") {
 			return 0, fmt.Errorf("%q has no unit: write %q or %q", s, s+"s", s+"ms")
 		}

@@ -122,14 +122,14 @@ func (i *Instance) lastWords() string {
 	return "; it printed last: " + strings.TrimSpace(lines[len(lines)-1])
 }
 
-// startFailed settles a start that came to nothing. Too slow is no crash: the
-// next use tries again at once.
+// startFailed settles a start that came to nothing. Too slow is no crash, and
+// neither is a login that is missing: the next use tries again at once.
 func (i *Instance) startFailed(conn upstream.Conn, err error) {
 	reason := err.Error()
 	p := i.pool
 	p.mu.Lock()
 	i.phase.Store(phaseEnding)
-	if i.endReason == "" && !i.slow {
+	if i.endReason == "" && !i.slow && fault.KindOf(err) != fault.Unauthorized {
 		i.countCrashLocked(reason)
 	}
 	i.failed = err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,7 +60,7 @@ func (unwired) close(context.Context) error           { return nil }
 type conn struct {
 	spec  Spec
 	limit int64 // bytes of one message
-	mask  *strings.Replacer
+	mask  mask
 	noise limiter
 	wire  wire
 	next  atomic.Int64 // last request id used
@@ -95,7 +94,7 @@ type conn struct {
 
 func newConn(s Spec) *conn {
 	c := &conn{
-		spec: s, roots: slices.Clone(s.Roots), limit: s.MaxMessage, mask: newMask(s.Secrets),
+		spec: s, roots: slices.Clone(s.Roots), limit: s.MaxMessage, mask: mask{newMask(s.Secrets), s.Login},
 		calls: map[int64]*pending{}, asking: map[string]context.CancelCauseFunc{}, visits: map[string]chan struct{}{},
 		done: make(chan struct{}), closed: make(chan struct{}),
 		wire: unwired{},

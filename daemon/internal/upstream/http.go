@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -40,12 +41,66 @@ func newWeb(c *conn) web {
 		MaxIdleConnsPerHost: 64, // parallel calls reuse their connections
 		IdleConnTimeout:     90 * time.Second,
 	}
-	return web{c: c, client: &http.Client{Transport: t}}
+	return web{c: c, client: &http.Client{Transport: t, CheckRedirect: sameServer}}
 }
 
-// do sends one request with the configured headers. sent reports whether any
-// byte of it may have reached the server.
+// do sends one request with the configured headers and the token of the login.
+// sent reports whether any byte of it may have reached the server. A request that
+// was refused for its token was not accepted: it is sent once more with another,
+// where there is one.
 func (w *web) do(ctx context.Context, method, url string, body []byte, header http.Header) (resp *http.Response, sent bool, err error) {
+	login := w.c.spec.Login
+	if login == nil {
+		return w.attempt(ctx, method, url, body, header, "")
+	}
+	token, err := login.Token(ctx)
+	for again := false; err == nil; again = true {
+		resp, sent, err = w.attempt(ctx, method, url, body, header, token)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, sent, err
+		}
+		if again {
+			if resp.StatusCode == http.StatusForbidden {
+				_, err = login.Refused(ctx, token, resp.StatusCode, resp.Header)
+			} else {
+				err = login.Rejected()
+			}
+			if err == nil {
+				return resp, sent, nil
+			}
+		} else {
+			next, refused := login.Refused(ctx, token, resp.StatusCode, resp.Header)
+			if next == "" && refused == nil {
+				return resp, sent, nil
+			}
+			token, err = next, refused
+		}
+		drain(resp)
+	}
+	return nil, false, &denied{fault.From(err)}
+}
+
+// denied is the error of a request that was not sent, or not accepted, for want of
+// a token.
+type denied struct{ err *fault.Error }
+
+func (d *denied) Error() string { return d.err.Error() }
+func (d *denied) Unwrap() error { return d.err }
+
+func isDenied(err error) bool {
+	var d *denied
+	return errors.As(err, &d)
+}
+
+// drain reads the little that a refusal says, which leaves its connection to the
+// next request.
+func drain(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, refusalBody)
+	_ = resp.Body.Close()
+}
+
+// attempt sends a request once.
+func (w *web) attempt(ctx context.Context, method, url string, body []byte, header http.Header, token string) (resp *http.Response, sent bool, err error) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
@@ -67,6 +122,9 @@ func (w *web) do(ctx context.Context, method, url string, body []byte, header ht
 	}
 	for k, v := range w.c.spec.Headers {
 		req.Header.Set(k, v)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err = w.client.Do(req)
 	return resp, connected.Load(), err
@@ -92,6 +150,8 @@ func (w *web) refusal(resp *http.Response, tie int64) error {
 	}
 	e := w.c.unavailable("server %s answered %s%s", w.c.spec.Name, resp.Status, text)
 	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		e.Hint = redirectHint(resp)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		e.Hint = "check the credentials in the server's headers"
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -105,6 +165,10 @@ func (w *web) refusal(resp *http.Response, tie int64) error {
 
 // broken is the error of a request whose connection failed.
 func (w *web) broken(sent bool, err error) *fault.Error {
+	var d *denied
+	if errors.As(err, &d) {
+		return withFate(d.err, fateNotSent)
+	}
 	e := w.c.unavailable("server %s disconnected: %w", w.c.spec.Name, err)
 	if !sent {
 		e = w.c.unavailable("server %s cannot be reached: %w", w.c.spec.Name, err)

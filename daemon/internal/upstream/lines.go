@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"io"
+	"time"
 )
 
 const (
@@ -52,6 +53,13 @@ func (l *lineReader) run() error {
 // that is not the end, such as a deadline, it may be called again.
 func (l *lineReader) step() error {
 	n, err := l.r.Read(l.buf)
+	l.feed(l.buf[:n])
+	return err
+}
+
+// stepWithin is step for who waits for a moment only.
+func (l *lineReader) stepWithin(in *inbox, d time.Duration) error {
+	n, err := in.within(l.buf, d)
 	l.feed(l.buf[:n])
 	return err
 }

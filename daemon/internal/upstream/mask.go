@@ -19,6 +19,21 @@ const (
 	noiseBurst  = 5
 )
 
+// mask replaces secrets in texts.
+type mask struct {
+	fixed *strings.Replacer
+	login Login // whose tokens change; nil: there is none
+}
+
+// Replace is s without secrets.
+func (m mask) Replace(s string) string {
+	s = m.fixed.Replace(s)
+	if m.login != nil {
+		s = m.login.Mask(s)
+	}
+	return s
+}
+
 // newMask makes a replacer of secret values; the longest first, so that a
 // secret that begins with another is masked whole.
 func newMask(secrets []string) *strings.Replacer {

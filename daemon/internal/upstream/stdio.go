@@ -31,11 +31,11 @@ type stdio struct {
 	tail   *tail
 	quiet  chan struct{} // closed when stderr is read to its end
 
-	turn   chan struct{}             // one place; full when nobody reads
-	called chan struct{}             // one place; ends the yielding
-	lines  *lineReader               // the holder of the turn's, as is the next
-	timed  bool                      // stdout has a caller's deadline
-	exited atomic.Pointer[time.Time] // when to stop reading, once the process is gone
+	turn   chan struct{} // one place; full when nobody reads
+	called chan struct{} // one place; ends the yielding
+	in     *inbox        // the holder of the turn's, as is the next
+	lines  *lineReader
+	exited atomic.Bool // stdout has a deadline, since the process is gone
 }
 
 // newStdio starts the process and begins to read.
@@ -46,14 +46,15 @@ func newStdio(c *conn, rec *proctree.Record) error {
 		return withFate(c.unavailable("server %s did not start: %w", s.Name, err).
 			WithHint("check command and cwd of the server"), fateNotSent)
 	}
-	w := &stdio{c: c, proc: p, quiet: make(chan struct{}), tail: &tail{mask: c.mask},
+	w := &stdio{c: c, proc: p, quiet: make(chan struct{}), tail: &tail{mask: c.mask.fixed},
 		turn: make(chan struct{}, 1), called: make(chan struct{}, 1)}
 	if s.Observer != nil {
 		w.tail.hear = s.Observer.Stderr
 	}
 	// Start made pipes, since we named no files.
 	w.stdout, w.errs = p.Stdout.(*os.File), p.Stderr.(*os.File)
-	w.lines = newLineReader(w.stdout, c.limit, w)
+	w.in = newInbox(w.stdout)
+	w.lines = newLineReader(w.in, c.limit, w)
 	w.turn <- struct{}{}
 	w.out = newOutbox(p.Stdin.(*os.File))
 	c.wire = w
@@ -75,7 +76,7 @@ func (w *stdio) tooLong(head, tail []byte, _ int64) { w.c.unreadable(head, tail,
 // much as the pipe does (BenchmarkFloor). A caller reads for a moment only, so
 // that cancelling and limits need not interrupt a read.
 const (
-	lingerFor = 2 * time.Millisecond // a caller's reading
+	lingerFor = 5 * time.Millisecond // a caller's reading
 	yieldFor  = 5 * time.Millisecond // how long the turn is left to callers after an answer
 )
 
@@ -87,10 +88,8 @@ func (w *stdio) linger(p *pending) {
 		return
 	}
 	if id, _ := w.c.single(); id == p.id {
-		_ = w.stdout.SetReadDeadline(time.Now().Add(lingerFor)) // fails only when closed
-		w.timed = true
-		for len(p.done) == 0 {
-			if w.lines.step() != nil {
+		for end := time.Now().Add(lingerFor); len(p.done) == 0; {
+			if w.lines.stepWithin(w.in, time.Until(end)) != nil {
 				break // the end, too, is for the wire's goroutine to see
 			}
 		}
@@ -114,29 +113,33 @@ func (w *stdio) pump() error {
 	defer yield.Stop()
 	for {
 		<-w.turn
-		if w.timed {
-			w.timed = false
-			_ = w.stdout.SetReadDeadline(time.Time{}) // fails only when closed
-		}
-		// Looked at after the deadline was taken away, and set before watch
-		// sets one: the process's end cannot be missed.
-		if until := w.exited.Load(); until != nil {
-			_ = w.stdout.SetReadDeadline(*until)
-		}
 		before := w.c.answers.Load()
 		err := w.lines.step()
 		alone := w.c.answers.Load() != before && w.c.inFlight() == 0
 		w.turn <- struct{}{}
-		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || w.exited.Load() != nil) {
+		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || w.exited.Load()) {
 			w.lines.flush()
 			return err
 		}
 		if alone {
-			yield.Reset(yieldFor)
-			select {
-			case <-w.called:
-			case <-yield.C:
-			case <-w.c.done:
+			w.yield(yield)
+		}
+	}
+}
+
+// yield leaves the turn to callers as long as they read answers.
+func (w *stdio) yield(timer *time.Timer) {
+	for {
+		before := w.c.answers.Load()
+		timer.Reset(yieldFor)
+		select {
+		case <-w.called:
+			return
+		case <-w.c.done:
+			return
+		case <-timer.C:
+			if w.c.answers.Load() == before {
+				return
 			}
 		}
 	}
@@ -166,7 +169,7 @@ func (w *stdio) read() {
 func (w *stdio) watch() {
 	<-w.proc.Done()
 	deadline := time.Now().Add(drainAfterExit)
-	w.exited.Store(&deadline)
+	w.exited.Store(true)
 	_ = w.stdout.SetReadDeadline(deadline) // fails only when closed already
 	_ = w.errs.SetReadDeadline(deadline)
 }

@@ -312,6 +312,9 @@ func (w *streamable) listen(ctx context.Context, open func()) {
 	for {
 		resp, err := w.get(ctx, e.last)
 		open()
+		if isDenied(err) {
+			return // the next call says why
+		}
 		if err == nil {
 			if resp.StatusCode != http.StatusOK || !isEvents(resp) {
 				_ = resp.Body.Close()

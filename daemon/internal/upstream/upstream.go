@@ -6,6 +6,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 )
 
@@ -22,7 +23,23 @@ type Spec struct {
 	MaxMessage   int64         // bytes of one message; 0: DefaultMaxMessage
 	Roots        []string      // directories answered to roots/list until SetRoots
 	Secrets      []string      // masked in stderr, noise and errors
+	Login        Login         // http, sse: whose token is sent; nil: none is
 	Observer     Observer
+}
+
+// Login gives the tokens of a remote server. Methods may be called at the same
+// time.
+type Login interface {
+	// Token is what to send as a bearer token; empty: nothing.
+	Token(ctx context.Context) (string, error)
+	// Refused hears that a request with token was answered 401 or 403, and gives
+	// the token to send it once more with; empty: the answer is no matter of it.
+	Refused(ctx context.Context, token string, status int, header http.Header) (string, error)
+	// Rejected is the error of a request that was refused 401 with the token of
+	// Refused as well.
+	Rejected() error
+	// Mask replaces tokens in a text.
+	Mask(text string) string
 }
 
 // DefaultMaxMessage caps one message from a server (documented in docs/upstreams.md).

@@ -185,7 +185,7 @@ func TestARedirectToAnotherServerIsNotFollowed(t *testing.T) {
 		}).URL)
 		s.Headers = map[string]string{"X-Api-Key": "s3cret"}
 		_, err := dial(t, s).Call(t.Context(), Call{Tool: "x", Arguments: json.RawMessage(`{"a":"argument"}`)})
-		wantKind(t, err, fault.ServerUnavailable, "redirect", http.StatusText(status))
+		wantKind(t, err, fault.ServerUnavailable, http.StatusText(status))
 		if hint := fault.From(err).Hint; !strings.Contains(hint, elsewhere.URL) || !NotSent(err) {
 			t.Errorf("%d: hint %q, fate %s", status, hint, fate(err))
 		}

@@ -25,13 +25,14 @@ import (
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/kind/stdio"
 	"tenon/daemon/internal/kind/watch"
+	"tenon/daemon/internal/outbound"
 )
 
 // Options of a Source.
 type Options struct {
 	Spec      *config.KindSpec
 	Stderr    io.Writer
-	Transport http.RoundTripper // nil: the default one, with the environment's proxies
+	Transport http.RoundTripper // nil: the default one, with the environment's proxies, and a guard
 }
 
 // Source serves one document. It is a stdio.Source.
@@ -39,6 +40,7 @@ type Source struct {
 	o       Options
 	spec    *config.OpenAPISpec
 	client  *client
+	guard   *outbound.Guard // nil with a Transport of Options
 	changed chan struct{}
 	watch   *watch.Watcher // nil for a document that is fetched
 
@@ -63,7 +65,10 @@ func New(o Options) *Source {
 	s := &Source{o: o, spec: o.Spec.OpenAPI, changed: make(chan struct{}, 1)}
 	transport := o.Transport
 	if transport == nil {
-		transport = http.DefaultTransport.(*http.Transport).Clone()
+		s.guard = outbound.NewGuard(http.DefaultTransport.(*http.Transport))
+		s.guard.Name(s.spec.Document)
+		s.guard.Name(s.spec.BaseURL)
+		transport = s.guard
 	}
 	s.client = newClient(s.spec, transport)
 	if !config.IsAddress(s.spec.Document) {
@@ -210,6 +215,9 @@ func (c *client) cause(err error) string {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
+	if errors.Is(err, outbound.ErrTooNear) {
+		err = fmt.Errorf("%w (if it is meant: set \"baseUrl\" in the server's entry)", err)
+	}
 	return c.mask.Replace(err.Error())
 }
 
@@ -241,6 +249,14 @@ func (s *Source) read(text []byte) (*loaded, error) {
 	base, _, err := doc.base(s.spec, nil)
 	if err != nil {
 		return nil, err
+	}
+	if s.guard != nil && !config.IsAddress(s.spec.Document) { // a file is the user's word, or was trusted as it is
+		s.guard.Name(base)
+		for _, o := range next.byName {
+			if own, _, err := doc.base(s.spec, o.servers); err == nil {
+				s.guard.Name(own)
+			}
+		}
 	}
 	// Whoever writes a document that is fetched does not choose who gets the proof.
 	if config.IsAddress(s.spec.Document) && s.spec.BaseURL == "" && proves(s.spec) {

@@ -89,7 +89,7 @@ func (x *exchange) together(kind catalog.Kind) []shared {
 // renamed is an entry with another name; nil: it cannot have one.
 func renamed(raw json.RawMessage, name string) json.RawMessage {
 	var entry map[string]json.RawMessage
-	if json.Unmarshal(raw, &entry) != nil {
+	if json.Unmarshal(raw, &entry) != nil || entry == nil {
 		return nil
 	}
 	entry["name"], _ = json.Marshal(name) // a text always marshals

@@ -128,6 +128,16 @@ type Options struct {
 	// SessionDirs holds the private directories of ${sessionDir}.
 	SessionDirs string
 	Log         *slog.Logger // nil: discarded
+	// Ended hears of the end of every call; it must not block. May be nil.
+	Ended func(Ended)
+}
+
+// Ended is the end of a call, for statistics.
+type Ended struct {
+	Server string     // as configured; empty: none was found
+	Status string     // one of the statuses
+	Kind   fault.Kind // empty for StatusOK
+	Times  Times
 }
 
 // Path makes calls. It is safe for concurrent use.

@@ -68,6 +68,8 @@ func (c *call) begin(instance string) {
 
 // finish records the outcome, also of a call that was never sent.
 func (c *call) finish(failure *fault.Error) {
+	status := Status(failure)
+	c.tell(status, failure)
 	if c.p.o.History == nil {
 		return
 	}
@@ -81,9 +83,25 @@ func (c *call) finish(failure *fault.Error) {
 		}
 		c.intentID = c.p.o.History.Begin(c.intent)
 	}
-	o := history.Outcome{Status: Status(failure), MS: float64(time.Since(c.began).Microseconds()) / 1000, Input: c.args}
+	o := history.Outcome{Status: status, MS: float64(time.Since(c.began).Microseconds()) / 1000, Input: c.args}
 	if failure != nil {
 		o.Kind, o.Message = string(failure.Kind), failure.Message
 	}
 	c.p.o.History.Finish(c.intentID, c.intent, o)
+}
+
+// tell passes the end on to whoever counts.
+func (c *call) tell(status string, failure *fault.Error) {
+	if c.p.o.Ended == nil {
+		return
+	}
+	e := Ended{Status: status, Times: c.times}
+	e.Times.Total = time.Since(c.began)
+	if c.server != nil {
+		e.Server = c.server.Name
+	}
+	if failure != nil {
+		e.Kind = failure.Kind
+	}
+	c.p.o.Ended(e)
 }

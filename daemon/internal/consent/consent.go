@@ -58,12 +58,16 @@ type Options struct {
 	// Changed hears of every question when it is asked, shown and settled; it
 	// must not block.
 	Changed func(a proto.Approval, pending bool)
+	// Settled hears what came of every question of approval: Approved, Always,
+	// Refused, Unanswered or Withdrawn. It must not block; may be nil.
+	Settled func(outcome string)
 }
 
 // Router holds all pending questions. It is safe for concurrent use.
 type Router struct {
 	log     *slog.Logger
 	changed func(proto.Approval, bool)
+	told    func(outcome string)
 
 	mu        sync.Mutex
 	pending   map[string]*asked
@@ -102,7 +106,10 @@ func New(o Options) *Router {
 	if o.Changed == nil {
 		o.Changed = func(proto.Approval, bool) {}
 	}
-	return &Router{log: o.Log, changed: o.Changed, pending: map[string]*asked{}, inquiries: map[string]*inquiry{}}
+	if o.Settled == nil {
+		o.Settled = func(string) {}
+	}
+	return &Router{log: o.Log, changed: o.Changed, told: o.Settled, pending: map[string]*asked{}, inquiries: map[string]*inquiry{}}
 }
 
 // Watch says that somebody looks at the approvals queue (a dashboard, tenon
@@ -214,6 +221,7 @@ func (r *Router) close(p *asked) {
 	row := p.row()
 	r.mu.Unlock()
 	r.changed(row, false)
+	r.told(p.outcome())
 }
 
 // askBridges asks one bridge after the other until one answers. Those that

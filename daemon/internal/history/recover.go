@@ -24,6 +24,7 @@ func (s *Store) recover(ctx context.Context, db *sql.DB) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("history: %w", err)
 	}
+	var unknown int64
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -40,33 +41,39 @@ func (s *Store) recover(ctx context.Context, db *sql.DB) error {
 			continue
 		}
 		// What cannot be read must not keep what happens from now on out of history.
-		if err := s.takeIn(ctx, tx, path, strings.TrimSuffix(f.Name(), ".log")); errors.Is(err, fs.ErrPermission) {
+		n, err := s.takeIn(ctx, tx, path, strings.TrimSuffix(f.Name(), ".log"))
+		if errors.Is(err, fs.ErrPermission) {
 			s.log.Warn("a former daemon's journal cannot be read: it is left for the next", "file", path, "error", err)
 			continue
 		} else if err != nil {
 			return fmt.Errorf("history: journal %s: %w", f.Name(), err)
 		}
+		unknown += n
 		done = append(done, path)
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = 'lost', ended = ?,
+	lost, err := tx.ExecContext(ctx, `UPDATE runs SET status = 'lost', ended = ?,
 		calls = (SELECT count(*) FROM calls WHERE calls.run = runs.id) WHERE status = 'running' AND life <> ?`,
-		s.now().UnixMilli(), s.life); err != nil {
+		s.now().UnixMilli(), s.life)
+	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
+	s.found.calls.Add(unknown)
+	s.found.runs.Add(affected(lost))
 	for _, path := range done {
 		_ = os.Remove(path)
 	}
 	return nil
 }
 
-// takeIn takes one journal into the database.
-func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error {
+// takeIn takes one journal into the database, and counts the calls whose outcome
+// nobody knows.
+func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) (unknown int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer f.Close()
 	intents, status := readJournal(f)
@@ -83,25 +90,29 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) error
 			if outcome == "" {
 				outcome = "unknown"
 			}
-			_, err = tx.ExecContext(ctx, `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status)
+			var taken sql.Result
+			taken, err = tx.ExecContext(ctx, `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status)
 				SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
 				WHERE NOT EXISTS (SELECT 1 FROM calls WHERE run = ?3 AND life = ?1 AND intent = ?2)`,
 				life, int64(id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
+			if err == nil && outcome == "unknown" {
+				unknown += affected(taken)
+			}
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for _, e := range ends {
 		if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ? WHERE id = ? AND status = 'running'`,
 			e.Status, e.Kind, e.At, e.Calls, e.Run); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if len(intents) > 0 {
 		s.log.Warn("a former daemon ended in the middle of its work", "records", len(intents), "outcomes", len(status))
 	}
-	return nil
+	return unknown, nil
 }
 
 // readJournal reads what had begun, by its number, and the outcomes that are known.

@@ -118,6 +118,13 @@ type Server struct {
 	closed bool             // guarded by mu
 }
 
+// Connections counts the clients that are connected.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
 // New makes a server; pair with Close.
 func New(o Options) *Server {
 	if o.Log == nil {

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"sort"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -125,4 +126,36 @@ func (t *template) status(now time.Time) Status {
 		s.Detail = t.health.reason
 	}
 	return s
+}
+
+// Trouble is what went wrong with the servers of one name, over all their
+// configurations.
+type Trouble struct {
+	Server   string
+	Restarts int // starts after a crash
+	Loops    int // configurations that crashed too often to be started again
+}
+
+// Troubles lists the servers that were used, by name.
+func (p *Pool) Troubles() []Trouble {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	by := map[string]*Trouble{}
+	for _, t := range p.templates {
+		one := by[t.server]
+		if one == nil {
+			one = &Trouble{Server: t.server}
+			by[t.server] = one
+		}
+		one.Restarts += t.health.restarts
+		if t.health.loop {
+			one.Loops++
+		}
+	}
+	out := make([]Trouble, 0, len(by))
+	for _, one := range by {
+		out = append(out, *one)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Server < out[j].Server })
+	return out
 }

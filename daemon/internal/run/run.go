@@ -79,6 +79,7 @@ type Options struct {
 	History  *history.Store           // nil: nothing is kept
 	Compute  int                      // programs that may compute at a time; 0: GOMAXPROCS
 	Changed  func(proto.Run)          // hears of every start and end; must not block; may be nil
+	Ended    func(Ended)              // hears of every end before its caller; as Changed
 	Log      *slog.Logger             // nil: discarded
 }
 
@@ -346,6 +347,7 @@ func (r *Run) finish(result *proto.RunResult, status string) {
 	for _, release := range r.release {
 		release()
 	}
+	r.tell()
 	close(r.done)
 	r.m.o.Changed(r.Info())
 	r.m.work.Done()

@@ -116,13 +116,13 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.catalog.SetLearning(d.settings.Learn)
 	d.memory = policy.NewMemory(o.Paths.State, log)
 	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Redactor: o.secrets, Log: log})
-	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged})
+	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged, Settled: d.numbers.settled})
 	d.network = outbound.New(outbound.Options{})
 	d.openShelf()
 	d.calls = call.New(call.Options{
 		Leases: call.FromLeases(d.leases), Catalog: d.catalog, Memory: d.memory, Consent: d.consent, History: d.history,
 		Scripts: d.shelved, Network: d.network, Current: d.views.current, Ensure: d.sessions.Ensure,
-		SessionDirs: filepath.Join(o.Paths.Runtime, "sessions"), Log: log,
+		SessionDirs: filepath.Join(o.Paths.Runtime, "sessions"), Log: log, Ended: d.numbers.callEnded,
 	})
 	if d.engine, err = embedded.New(embedded.Options{
 		HelperCommand: []string{o.Executable, HelperCommand}, Start: d.startHelper, Log: log,

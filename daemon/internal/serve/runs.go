@@ -32,6 +32,7 @@ func (d *daemon) openRuns() {
 			d.trim.work(time.Now())
 			d.hub.Publish("run", r)
 		},
+		Ended: d.numbers.runEnded,
 	})
 }
 

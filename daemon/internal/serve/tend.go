@@ -24,6 +24,7 @@ func (d *daemon) followPool() {
 		d.bridge.CatalogChanged()
 	}}
 	d.catalog.OnChange(func(definition string) {
+		d.numbers.catalogues.Inc()
 		if name := d.serverOf(definition); name != "" {
 			told.add(name)
 		}
@@ -34,6 +35,7 @@ func (d *daemon) followPool() {
 		defer d.tending.Done()
 		defer told.stop()
 		for ev := range events {
+			d.numbers.instance(ev)
 			switch ev.Kind {
 			case pool.Ready:
 				d.calls.Meet(ev.Definition, ev.Instance.Conn())

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,11 @@ type stamp struct {
 	mtime  int64
 	fresh  bool
 	dir    bool // only presence counts
+	odd    bool // a folder or a pipe where a file should be; devices are nothing
 }
+
+// named reports whether something that should be a file bears the name.
+func (s stamp) named() bool { return s.exists || s.odd }
 
 // freshFor is longer than the coarsest tick of a local file system's clock.
 const freshFor = 20 * time.Millisecond
@@ -44,7 +49,7 @@ func stampOf(path string, dir bool) stamp {
 		return stamp{exists: true, dir: true}
 	}
 	if !info.Mode().IsRegular() {
-		return stamp{}
+		return stamp{odd: info.Mode()&fs.ModeDevice == 0}
 	}
 	age := time.Since(info.ModTime())
 	return stamp{exists: true, size: info.Size(), mtime: info.ModTime().UnixNano(), fresh: age >= 0 && age < freshFor}
@@ -87,7 +92,7 @@ func (p *probes) configIn(dir string) (string, error) {
 	found := ""
 	for _, ext := range extensions {
 		file := filepath.Join(dir, "config"+ext)
-		if !p.look(file, false).exists {
+		if !p.look(file, false).named() {
 			continue
 		}
 		if found != "" {

@@ -196,7 +196,7 @@ func (s *Store) load(src source, st stamp) (*layer, *BadFile) {
 		f = &fileState{}
 		s.files[src] = f
 	}
-	if !st.exists {
+	if !st.named() {
 		delete(s.files, src)
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -157,6 +158,29 @@ func TestABadEditKeepsTheLastGoodViewAndSaysWhere(t *testing.T) {
 	w.write(file, `{"servers": {"b": {"command": "sh"}}}`)
 	if v = w.view(); v.Servers["b"] == nil || v.Servers["a"] != nil || len(v.Notes) != 0 {
 		t.Errorf("after the repair: %v %+v", v.Names(), v.Notes)
+	}
+}
+
+// A pipe is waited for by whoever opens it, and a folder is no configuration: neither
+// means that there is none.
+func TestWhatIsNoFileKeepsTheLastGoodView(t *testing.T) {
+	for name, make := range map[string]func(path string) error{
+		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		w := newWorld(t)
+		file := w.user(`{"servers": {"a": {"command": "sh"}}}`)
+		w.view()
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(file); err != nil {
+			t.Fatal(err)
+		}
+		v := w.view()
+		if v.Servers["a"] == nil || len(v.Notes) != 1 || !v.Notes[0].Error || !strings.Contains(v.Notes[0].Message, "not a regular file") {
+			t.Errorf("%s: %v %+v", name, v.Names(), v.Notes)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@
 #   make bench   ratios to the direct call, measured in the same run; a thousand tools
 #   make context-cost   what tools cost a model's context, directly and through tenon
 #   make soak    minutes of load with faults, bounded
+#   make mutants each case on a build with the fault it is about: it must fail there
 #   make audit   known weaknesses of what we depend on; says when it cannot ask
 #   make clean   removes what was built
 
@@ -30,7 +31,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle
 CARRIED  := opencode-v1/package.json $(addprefix opencode-v1/dist/,tenon.js tui.js) \
   $(addprefix opencode-v2/dist/,server.js tui.js rpc.js package.json)
 
-.PHONY: build generate plugins demo test lint fmt bench context-cost soak audit clean
+.PHONY: build generate plugins demo test lint fmt bench context-cost soak mutants audit clean
 .DEFAULT_GOAL := build
 
 build: generate plugins
@@ -81,6 +82,11 @@ context-cost: build
 
 soak: build
 	@./test/soak
+
+# Apart from test: one build after the other takes an hour. Interrupted, it goes
+# on where it was.
+mutants: build
+	@./test/mutants
 
 # Apart from test and lint: both sources are services that may be out of reach.
 audit: generate

@@ -13,7 +13,7 @@ import (
 	"tenon/proto"
 )
 
-const bridgeUsage = `bridge exec SESSION CODE|@FILE [timeout=DUR] [input=JSON]
+const bridgeUsage = `bridge exec SESSION CODE|@FILE [timeout=DUR] [engine=NAME] [input=JSON]
        bridge call SESSION SERVER TOOL [JSON]
        bridge cancel JOB [reason=TEXT]
        bridge status SESSION · bridge search SESSION QUERY
@@ -109,7 +109,7 @@ func message(what string, words []string, dir string, opts map[string]string, n 
 		}
 		ms, err := millis(opts["timeout"])
 		return proto.MethodRunStart, proto.RunStart{
-			Origin: origin, Directory: dir, Code: code, TimeoutMS: ms,
+			Origin: origin, Directory: dir, Code: code, Engine: opts["engine"], TimeoutMS: ms,
 			Input: json.RawMessage(opts["input"]), Text: modelLimits,
 		}, err
 	case what == "call" && len(words) >= 3:

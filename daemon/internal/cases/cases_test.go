@@ -1,6 +1,8 @@
 package cases
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -11,6 +13,17 @@ import (
 
 // caseDir holds the archives, seen from this package.
 const caseDir = "../../testdata/cases"
+
+// pluginsEnv names a folder with other builds of the plugins than the tree's.
+const pluginsEnv = "TENON_CASES_PLUGINS"
+
+// pluginsDir is $PLUGINS of a case: where the plugins are that were built.
+func pluginsDir(top string) string {
+	if dir := os.Getenv(pluginsEnv); dir != "" {
+		return dir
+	}
+	return filepath.Join(top, "plugins")
+}
 
 func TestMain(m *testing.M) { rig.Main(m) }
 

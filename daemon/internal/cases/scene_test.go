@@ -33,6 +33,7 @@ func setup(e *testscript.Env, program string) error {
 		return err
 	}
 	s := &scene{Scene: made, jobs: map[string]*job{}}
+	s.Set("PLUGINS", pluginsDir(s.Get("TOP")))
 	for _, kv := range slices.Sorted(slices.Values(s.Environ())) {
 		name, value, _ := strings.Cut(kv, "=")
 		e.Setenv(name, value)

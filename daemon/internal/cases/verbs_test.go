@@ -34,7 +34,7 @@ func init() { // a literal would refer to itself by way of parsePlan
 		"processes": processesVerb, "zombies": zombiesVerb, "memory": memoryVerb,
 		"show": showVerb, "last": lastVerb, "distinct": distinctVerb, "journal": journalVerb,
 		"set": setVerb, "http": httpVerb, "socket": socketVerb, "other-build": otherBuildVerb,
-		"host": hostVerb, "session": sessionVerb, "bridge": bridgeVerb,
+		"host": hostVerb, "session": sessionVerb, "bridge": bridgeVerb, "unit": unitVerb,
 	}
 }
 

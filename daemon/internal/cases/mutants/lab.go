@@ -81,40 +81,99 @@ func (l *lab) command(ctx context.Context, dir string, env []string, argv ...str
 	return cmd.CombinedOutput()
 }
 
-// judge breaks the program as the note says and runs its case. Known says that
-// the outcome is one of an earlier run.
-func (l *lab) judge(ctx context.Context, n *note, kept *memory) (o outcome, known bool) {
-	if err := n.check(); err != nil {
-		o.Said = err.Error() + "\n" // the case is run all the same: its first failing line is what the note lacks
-	}
-	changed, err := n.apply(l.top)
-	if err != nil {
-		return outcome{Said: err.Error()}, false
-	}
-	key := n.key(changed)
-	if o, ok := kept.Killed[key]; ok && o.Killed {
-		return o, true
-	}
-	env, err := l.build(ctx, changed)
-	if err != nil {
-		return outcome{Said: "the broken build does not build: " + err.Error()}, false
-	}
-	said := o.Said
-	o = l.try(ctx, n, env)
-	o.Said = said + o.Said
-	if o.Killed {
-		kept.keep(key, o)
-	}
-	return o, false
+// subject is a case whose broken program is there to be tried, or what is known
+// of it without.
+type subject struct {
+	n     *note
+	key   string
+	env   []string // leads the runner to the broken program
+	known *outcome // of an earlier run, or why there is nothing to try
+	kept  bool     // known is of an earlier run
+	took  time.Duration
+	free  func() // gives the place of the build back
 }
 
-// build makes the broken program and gives the environment that leads the
-// runner to it.
-func (l *lab) build(ctx context.Context, changed map[string][]byte) ([]string, error) {
+// builds makes the broken programs one after the other, at most one ahead of
+// who takes them: most of a case's time is waiting. The channel is closed after
+// the last, or when ctx ends.
+func (l *lab) builds(ctx context.Context, all []*note, kept map[string]outcome) <-chan *subject {
+	out := make(chan *subject)
+	places := make(chan string, 2)
+	places <- filepath.Join(l.dir, "1")
+	places <- filepath.Join(l.dir, "2")
+	go func() {
+		defer close(out)
+		for _, n := range all {
+			place := <-places
+			s := l.prepare(ctx, place, n, kept)
+			s.free = func() { places <- place }
+			select {
+			case out <- s:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func (l *lab) prepare(ctx context.Context, place string, n *note, kept map[string]outcome) *subject {
+	began := time.Now()
+	s := &subject{n: n}
+	changed, err := n.apply(l.top)
+	if err != nil {
+		s.known = &outcome{Said: err.Error()}
+		return s
+	}
+	s.key = n.key(changed)
+	if o, ok := kept[s.key]; ok && o.Killed {
+		s.known, s.kept = &o, true
+		return s
+	}
+	if s.env, err = l.build(ctx, place, changed); err != nil {
+		s.known = &outcome{Said: "the broken build does not build: " + err.Error()}
+	}
+	s.took = time.Since(began)
+	return s
+}
+
+// judge runs the case of a subject.
+func (l *lab) judge(ctx context.Context, s *subject) outcome {
+	if s.known != nil {
+		return *s.known
+	}
+	o := l.try(ctx, s.n, s.env)
+	if err := s.n.check(); err != nil { // it was run all the same: its first failing line is what the note lacks
+		o.Killed = false
+		o.Said = err.Error() + "\n" + o.Said
+	}
+	return o
+}
+
+// recorded settles a case whose note has only now been told where it failed.
+func (l *lab) recorded(n *note, o outcome) (outcome, string) {
+	changed, err := n.apply(l.top)
+	if err == nil {
+		err = n.check()
+	}
+	if err != nil {
+		o.Said += "\n" + err.Error()
+		return o, ""
+	}
+	o.Killed = true
+	return o, n.key(changed)
+}
+
+// build makes the broken program in a place of its own and gives the environment
+// that leads the runner to it.
+func (l *lab) build(ctx context.Context, place string, changed map[string][]byte) ([]string, error) {
+	if err := os.RemoveAll(place); err != nil {
+		return nil, err
+	}
 	var env []string
 	replace := map[string]string{}
 	put := func(name string, data []byte) error {
-		to := filepath.Join(l.dir, "overlay", filepath.FromSlash(name))
+		to := filepath.Join(place, "overlay", filepath.FromSlash(name))
 		replace[filepath.Join(l.top, filepath.FromSlash(name))] = to
 		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o600))
 	}
@@ -126,7 +185,7 @@ func (l *lab) build(ctx context.Context, changed map[string][]byte) ([]string, e
 		}
 	}
 	if plugins {
-		built, carried, err := l.plugins(ctx, changed)
+		built, carried, err := l.plugins(ctx, filepath.Join(place, "workspace"), changed)
 		if err != nil {
 			return nil, err
 		}
@@ -141,15 +200,11 @@ func (l *lab) build(ctx context.Context, changed map[string][]byte) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	overlay, binary := filepath.Join(l.dir, "overlay.json"), filepath.Join(l.dir, "tenon")
+	overlay, binary := filepath.Join(place, "overlay.json"), filepath.Join(place, "tenon")
 	if err := os.WriteFile(overlay, raw, 0o600); err != nil {
 		return nil, err
 	}
-	// Cases link the file: a new build must be a new file.
-	if err := os.Remove(binary); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	out, err := l.command(ctx, l.top, []string{"CGO_ENABLED=0"}, "go", "build", "-overlay", overlay, "-o", binary, "./daemon/cmd/tenon")
+	out, err := l.command(ctx, l.top, []string{"CGO_ENABLED=0"}, "go", "build", "-overlay", overlay, "-ldflags", "-s -w", "-o", binary, "./daemon/cmd/tenon")
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
 	}

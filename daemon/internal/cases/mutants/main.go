@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,6 +32,7 @@ func run(ctx context.Context, args []string) error {
 	top := flags.String("top", ".", "the repository's top")
 	part := flags.String("case", "", "only cases whose name holds this")
 	fresh := flags.Bool("fresh", false, "run also what was killed before and has not changed since")
+	record := flags.Bool("record", false, "write the line that failed into notes that name none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -38,7 +40,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, unread := notes(filepath.Join(where, "daemon", "testdata", "cases"), *part)
+	dir := filepath.Join(where, "daemon", "testdata", "cases")
+	all, unread := notes(dir, *part)
 	if len(all) == 0 {
 		return unread
 	}
@@ -50,21 +53,35 @@ func run(ctx context.Context, args []string) error {
 	kept := load(filepath.Join(where, "bin", "mutants.json"), *fresh)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	survived := 0
-	for i, n := range all {
+	done := 0
+	for subject := range lab.builds(ctx, all, maps.Clone(kept.Killed)) {
 		began := time.Now()
-		o, known := lab.judge(ctx, n, kept)
+		o := lab.judge(ctx, subject)
 		if ctx.Err() != nil {
-			return fmt.Errorf("stopped after %d of %d; what was killed is remembered", i, len(all))
+			break
 		}
-		took := time.Since(began).Round(time.Second).String()
-		if known {
-			took = "before"
+		n := subject.n
+		if *record && !o.Killed && o.Line != "" && len(n.caught) == 0 {
+			if written, err := n.record(dir, o.Line); err == nil {
+				o, subject.key = lab.recorded(written, o)
+			}
 		}
-		fmt.Fprintf(os.Stderr, "[%d/%d] %s: %s (%s)\n", i+1, len(all), n.name, o, took)
-		if !o.Killed {
+		if o.Killed {
+			kept.keep(subject.key, o)
+		} else {
 			survived++
 		}
+		subject.free()
+		done++
+		took := (subject.took + time.Since(began)).Round(time.Second).String()
+		if subject.kept {
+			took = "before"
+		}
+		fmt.Fprintf(os.Stderr, "[%d/%d] %s: %s (%s)\n", done, len(all), n.name, o, took)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", n.name, o.verdict(), took, o.Line)
+	}
+	if done < len(all) {
+		return fmt.Errorf("stopped after %d of %d; what was killed is remembered", done, len(all))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -104,11 +104,31 @@ func (n *note) check() error {
 	}
 	lines := strings.Split(n.script, "\n")
 	for _, c := range n.caught {
-		if !slices.Contains(lines, c) {
-			return fmt.Errorf("%s: the case has no line %q", n.name, c)
+		found := 0
+		for _, line := range lines {
+			if line == c {
+				found++
+			}
+		}
+		if found != 1 {
+			return fmt.Errorf("%s: the case has the line %q %d times, not once", n.name, c, found)
 		}
 	}
 	return nil
+}
+
+// record writes down in the archive where the case notices its mutation, and
+// gives the note anew.
+func (n *note) record(dir, line string) (*note, error) {
+	path := filepath.Join(dir, n.name+".txtar")
+	mark := []byte("\n" + fileMark + n.edits[0].file + "\n")
+	at := bytes.LastIndex(n.raw, []byte("\n-- "+section+" --\n"))
+	at += bytes.Index(n.raw[at:], mark)
+	raw := slices.Concat(n.raw[:at+1], []byte(caughtBy+line+"\n"), n.raw[at+1:])
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		return nil, err
+	}
+	return readNote(path)
 }
 
 // apply gives the changed files below top, by their names from there.

@@ -20,11 +20,7 @@ const bundle = "daemon/internal/cli/opencode/bundle/"
 
 // plugins builds the broken plugins in a copy of their workspace, and gives its
 // directory and the files that the program carries of them.
-func (l *lab) plugins(ctx context.Context, changed map[string][]byte) (dir string, carried map[string][]byte, err error) {
-	space := filepath.Join(l.dir, "workspace")
-	if err := os.RemoveAll(space); err != nil {
-		return "", nil, err
-	}
+func (l *lab) plugins(ctx context.Context, space string, changed map[string][]byte) (dir string, carried map[string][]byte, err error) {
 	for _, part := range []string{"plugins", "proto"} {
 		if err := os.CopyFS(filepath.Join(space, part), withoutModules{os.DirFS(filepath.Join(l.top, part))}); err != nil {
 			return "", nil, err

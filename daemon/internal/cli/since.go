@@ -27,9 +27,13 @@ func (s *sinceValue) Set(text string) error {
 	return nil
 }
 
+// maxDays is how many days back a moment may be: none of them is before the year 1,
+// which the daemon would not read.
+const maxDays = 365 * 1000
+
 func momentOf(text string, now time.Time) (time.Time, bool) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= maxDays {
 			return now.AddDate(0, 0, -n), true
 		}
 	}

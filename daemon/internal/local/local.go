@@ -41,6 +41,9 @@ func Resolve(getenv func(string) string) (Paths, error) {
 			home = h
 		}
 	}
+	if home != "" && !filepath.IsAbs(home) { // every directory would be another by where one stands
+		return Paths{}, fault.New(fault.UsageError, "HOME must be an absolute path, not %q", home)
+	}
 	p.Home = home
 	for _, d := range []struct {
 		to        *string

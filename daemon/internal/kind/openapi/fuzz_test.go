@@ -1,9 +1,13 @@
 package openapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tenon/daemon/internal/config"
@@ -47,6 +51,37 @@ func FuzzDocument(f *testing.F) {
 				}
 			}
 			_, _, _ = d.base(&config.OpenAPISpec{}, nil)
+		}
+	})
+}
+
+// FuzzResponse: whatever a service answers, the result is one that can be sent, and
+// no secret that it was asked with stands in it.
+func FuzzResponse(f *testing.F) {
+	f.Add(200, "application/json", []byte(`{"a":"s3cr3t-v@lue"}`))
+	f.Add(200, "image/png", []byte("\x89PNG"))
+	f.Add(404, "text/plain", bytes.Repeat([]byte("s3cr3t-v@lue "), 1000))
+	f.Add(500, "application/problem+json; x=", []byte("{\xff"))
+	f.Add(200, "", []byte("123456789012"))
+	const bearer, key = "s3cr3t-v@lue", "123456789012"
+	spec := &config.OpenAPISpec{Bearer: bearer, Query: map[string]string{"key": key}}
+	f.Fuzz(func(t *testing.T, status int, media string, body []byte) {
+		if status < 100 || status > 599 {
+			return
+		}
+		c := &client{spec: spec, mask: masker(spec)}
+		r := c.result(&operation{name: "o", method: "GET", path: "/"}, &http.Response{
+			StatusCode: status, Status: http.StatusText(status), Header: http.Header{"Content-Type": {media}, "Retry-After": {string(body[:min(len(body), 50)])}}, Body: io.NopCloser(bytes.NewReader(body)),
+		})
+		raw, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(raw), bearer) || strings.Contains(string(raw), key) {
+			t.Fatalf("%d %s %q shows a secret: %s", status, media, body, raw)
+		}
+		if status >= 300 && (!r.IsError || len(raw) > 8*maxWords) {
+			t.Fatalf("%d: %s", status, raw)
 		}
 	})
 }

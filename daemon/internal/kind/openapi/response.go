@@ -119,7 +119,8 @@ func (c *client) failed(o *operation, r *http.Response, media string, data []byt
 		text += "\nRetry-After: " + after
 	}
 	if isJSON(media) || textual(mediaType(media)) && utf8.Valid(data) {
-		if words := strings.TrimSpace(string(data)); words != "" {
+		// Masked before it is cut: of a secret that the cut goes through a part would be left.
+		if words := strings.TrimSpace(c.mask.Replace(string(data))); words != "" {
 			text += "\n" + clip(words, maxWords)
 		}
 	} else if len(data) > 0 {

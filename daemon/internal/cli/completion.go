@@ -4,12 +4,14 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"tenon/daemon/internal/client"
 	"tenon/daemon/internal/engine/process"
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/legible"
 )
 
 // bashWords stands in for the two functions of the package bash-completion
@@ -159,7 +161,7 @@ func (a *app) completeWith(root *cobra.Command) {
 	lists := map[string][]lister{
 		"tenon run": {scripts}, "tenon scripts show": {scripts},
 		"tenon preset use": {presets}, "tenon preset show": {presets},
-		"tenon ls": {servers}, "tenon types": {servers}, "tenon restart": {servers}, "tenon call": {servers, tools},
+		"tenon ls": {servers}, "tenon types": {servers}, "tenon restart": {servers}, "tenon auth": {servers}, "tenon auth login": {servers}, "tenon auth logout": {servers}, "tenon call": {servers, tools},
 		"tenon resources": {servers}, "tenon resources list": {servers}, "tenon prompts": {servers}, "tenon prompts list": {servers},
 		"tenon runs show": {runs(false)}, "tenon runs output": {runs(false)}, "tenon runs rerun": {runs(false)}, "tenon runs cancel": {runs(true)},
 		"tenon approve": {asks}, "tenon deny": {asks}, "tenon release": {leases}, "tenon sessions end": {sessions},
@@ -246,6 +248,29 @@ func (a *app) complete(lists []lister) cobra.CompletionFunc {
 		if err != nil { // nobody reads an error in the middle of a line
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return offered(found), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
+}
+
+// offered are the words that a shell may put on a command line as they are: of
+// names that servers chose, those without a character that means something to one.
+// Their descriptions show what they hide.
+func offered(found []string) []string {
+	var out []string
+	for _, word := range found {
+		name, about, described := strings.Cut(word, "\t")
+		if strings.ContainsFunc(name, special) {
+			continue
+		}
+		if described {
+			name += "\t" + legible.Line(about)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// special is whether a shell would not take a character as itself.
+func special(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-/:@+=,%", r)
 }

@@ -235,10 +235,10 @@ func (o *execOptions) print(r *proto.RunResult) error {
 		}
 	}
 	for _, w := range r.Warnings {
-		a.say("warning: %s (%s)", w.Message, w.Kind)
+		a.say("warning: %s (%s)", inset(w.Message), w.Kind)
 	}
 	for _, f := range r.Artifacts {
-		a.say("artifact %s: %s, %s, %d bytes (tenon runs output %s --artifact %s)", f.ID, dash(f.Name), dash(f.MimeType), f.Bytes, r.ID, f.ID)
+		a.say("artifact %s: %s, %s, %d bytes (tenon runs output %s --artifact %s)", f.ID, dash(inset(f.Name)), dash(f.MimeType), f.Bytes, r.ID, f.ID)
 	}
 	if r.Truncated {
 		a.say("output was cut; the whole of it: tenon runs output %s", r.ID)
@@ -256,10 +256,10 @@ func (o *execOptions) failure(r *proto.RunResult) {
 	if e.Position != nil {
 		where = fmt.Sprintf("%s:%d:%d: ", first(e.Position.File, o.file, "script"), e.Position.Line, e.Position.Column)
 	}
-	a.note("error: %s%s (%s)", where, e.Message, e.Kind)
+	a.note("error: %s%s (%s)", where, inset(e.Message), e.Kind)
 	a.feedback(e.Feedback, e.Message)
 	if e.Hint != "" {
-		a.note("hint: %s", e.Hint)
+		a.note("hint: %s", inset(e.Hint))
 	}
 	if a.flags.verbose && e.Stack != "" {
 		a.note("%s", e.Stack)

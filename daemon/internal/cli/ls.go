@@ -43,10 +43,10 @@ func lsRun(ctx context.Context, a *app) error {
 	}
 	for _, s := range servers {
 		if s.Detail != "" {
-			a.say("%s: %s", s.Name, s.Detail)
+			a.say("%s: %s", s.Name, inset(s.Detail))
 		}
 		for _, w := range s.Warnings {
-			a.say("%s: warning: %s", s.Name, w)
+			a.say("%s: warning: %s", s.Name, inset(w))
 		}
 	}
 	return lsProblems(ctx, a)
@@ -60,7 +60,7 @@ func lsProblems(ctx context.Context, a *app) error {
 	}
 	for _, p := range status.Problems {
 		if !isNote(p) {
-			a.say("problem: %s", p.Detail)
+			a.say("problem: %s", inset(p.Detail))
 		}
 	}
 	return nil
@@ -93,10 +93,10 @@ func lsServer(ctx context.Context, a *app, name string) error {
 	a.say("%s: %s, scope %s, from %s", s.Name, s.Status, s.Scope, s.Origin)
 	a.say("%s", short(what, 200))
 	if s.Detail != "" {
-		a.say("%s", s.Detail)
+		a.say("  %s", inset(s.Detail))
 	}
 	for _, w := range s.Warnings {
-		a.say("warning: %s", w)
+		a.say("warning: %s", inset(w))
 	}
 	for _, i := range s.Instances {
 		a.say("instance %s: %s, pid %d, since %s, %s, %d in flight", i.ID, i.State, i.PID, i.Since, count(i.Calls, "call"), i.InFlight)

@@ -37,6 +37,10 @@ func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.Err, clean(fmt.Sprintf(format, args...)))
 }
 
+// inset sets off the further lines of a text that may be somebody else's: none of
+// them looks like a line of tenon's own, such as a hint or a question.
+func inset(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
 // say is note that -q silences.
 func (a *app) say(format string, args ...any) {
 	if !a.flags.quiet {
@@ -47,7 +51,7 @@ func (a *app) say(format string, args ...any) {
 // feedback shows what a human said when refusing, unless the message has it.
 func (a *app) feedback(text, message string) {
 	if text != "" && !strings.Contains(message, text) {
-		a.note("feedback: %s", text)
+		a.note("feedback: %s", inset(text))
 	}
 }
 
@@ -57,15 +61,15 @@ func (a *app) fail(e *fault.Error) {
 		_ = a.document(map[string]any{"error": e.Wire()})
 		return
 	}
-	a.note("error: %s (%s)", e.Message, e.Kind)
+	a.note("error: %s (%s)", inset(e.Message), e.Kind)
 	a.feedback(e.Feedback, e.Message)
 	if e.Hint != "" {
-		a.note("hint: %s", e.Hint)
+		a.note("hint: %s", inset(e.Hint))
 	}
 	if a.flags.verbose {
 		a.note("see %s", e.Kind.Page())
 		if cause := e.Unwrap(); cause != nil && cause.Error() != e.Message {
-			a.note("cause: %v", cause)
+			a.note("cause: %s", inset(cause.Error()))
 		}
 	}
 }

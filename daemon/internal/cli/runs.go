@@ -157,7 +157,7 @@ func runsShow(ctx context.Context, a *app, id string) error {
 		}
 	}
 	if e := r.Result.Error; e != nil {
-		return a.text(fmt.Sprintf("\nfailed: %s (%s)", e.Message, e.Kind))
+		return a.text(fmt.Sprintf("\nfailed: %s (%s)", inset(e.Message), e.Kind))
 	}
 	if v := r.Result.Value; len(v) > 0 && string(v) != "null" {
 		if err := a.text(""); err != nil {

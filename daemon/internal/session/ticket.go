@@ -149,7 +149,8 @@ func writeFile(path string, data []byte) error {
 	return nil
 }
 
-var enc = base64.RawURLEncoding
+// enc takes each text in one form only: a ticket has no second spelling.
+var enc = base64.RawURLEncoding.Strict()
 
 func (t *tickets) issue(k Ticket, ttl time.Duration) string {
 	now := t.now()

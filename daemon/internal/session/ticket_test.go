@@ -52,7 +52,7 @@ func TestForgedAndExpiredTicketsAreRefused(t *testing.T) {
 			c = 'B'
 		}
 		forged := ticket[:n] + string(c) + ticket[n+1:]
-		if k, err := w.Verify(forged); err == nil && n < len(ticket)-1 {
+		if k, err := w.Verify(forged); err == nil {
 			t.Fatalf("changed at %d: %+v", n, k)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxQueued bounds what waits for a server that does not read its input.
@@ -17,7 +20,7 @@ var errNotReading = errors.New("the server does not read its input")
 // goroutine and without copying; when the pipe is full the rest waits in order
 // for a writer that exists only while there is something to wait for.
 type outbox struct {
-	f   *os.File
+	f   *os.File // unpolled
 	raw syscall.RawConn
 
 	mu      sync.Mutex
@@ -33,9 +36,18 @@ type outbox struct {
 	attempt func(fd uintptr) bool // made once, since a closure a call costs
 }
 
-func newOutbox(f *os.File) *outbox {
-	raw, err := f.SyscallConn()
-	o := &outbox{f: f, raw: raw, err: err}
+// newOutbox takes f over, also when it fails.
+func newOutbox(f *os.File) (*outbox, error) {
+	own, err := unpolled(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	o := &outbox{f: own}
+	if o.raw, err = own.SyscallConn(); err != nil {
+		_ = own.Close()
+		return nil, err
+	}
 	o.idle.L = &o.mu
 	o.attempt = func(fd uintptr) bool {
 		for {
@@ -45,7 +57,37 @@ func newOutbox(f *os.File) *outbox {
 			}
 		}
 	}
-	return o
+	return o, nil
+}
+
+// Close tells the server that no more comes; what is queued is lost.
+func (o *outbox) Close() error { return o.f.Close() }
+
+// Write writes all of b and waits for that; closing the outbox frees it.
+func (o *outbox) Write(b []byte) (int, error) {
+	wrote := 0
+	for wrote < len(b) {
+		var failure error
+		err := o.raw.Write(func(fd uintptr) bool {
+			failure = awaitFD(int(fd), unix.POLLOUT, time.Now().Add(patrol))
+			if failure == nil {
+				var n int
+				if n, failure = syscall.Write(int(fd), b[wrote:]); n > 0 {
+					wrote += n
+				}
+			}
+			return true
+		})
+		if err != nil {
+			return wrote, err
+		}
+		switch {
+		case failure == nil, failure == syscall.EAGAIN, failure == syscall.EINTR, errors.Is(failure, os.ErrDeadlineExceeded):
+		default:
+			return wrote, failure
+		}
+	}
+	return wrote, nil
 }
 
 // send writes b or queues what the pipe does not take now. An error means that
@@ -92,7 +134,7 @@ func (o *outbox) drain() {
 		b := o.queue[0]
 		o.queue = o.queue[1:]
 		o.mu.Unlock()
-		_, err := o.f.Write(b) // blocks; closing the file frees it
+		_, err := o.Write(b)
 		o.mu.Lock()
 		o.queued -= len(b)
 		if err != nil {
@@ -104,7 +146,7 @@ func (o *outbox) drain() {
 	o.idle.Broadcast()
 }
 
-// wait returns when no writer runs. Close the file first.
+// wait returns when no writer runs. Close the outbox first.
 func (o *outbox) wait() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

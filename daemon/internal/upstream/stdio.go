@@ -23,18 +23,17 @@ const (
 
 // stdio is the wire to a process of ours.
 type stdio struct {
-	c      *conn
-	proc   *proctree.Proc
-	out    *outbox
-	stdout *os.File
-	errs   *os.File
-	tail   *tail
-	quiet  chan struct{} // closed when stderr is read to its end
+	c     *conn
+	proc  *proctree.Proc
+	out   *outbox
+	errs  *os.File
+	tail  *tail
+	quiet chan struct{} // closed when stderr is read to its end
 
 	turn   chan struct{} // one place; full when nobody reads
 	called chan struct{} // one place; ends the yielding
-	in     *inbox        // the holder of the turn's, as is the next
-	lines  *lineReader
+	in     *inbox
+	lines  *lineReader // the holder of the turn's
 	exited atomic.Bool // stdout has a deadline, since the process is gone
 }
 
@@ -51,12 +50,12 @@ func newStdio(c *conn, rec *proctree.Record) error {
 	if s.Observer != nil {
 		w.tail.hear = s.Observer.Stderr
 	}
-	// Start made pipes, since we named no files.
-	w.stdout, w.errs = p.Stdout.(*os.File), p.Stderr.(*os.File)
-	w.in = newInbox(w.stdout)
+	if err := w.open(); err != nil {
+		stopped := p.Stop(context.Background(), proctree.Steps{}) // its steps bound it
+		return withFate(c.unavailable("server %s did not start: %w", s.Name, errors.Join(err, stopped)), fateNotSent)
+	}
 	w.lines = newLineReader(w.in, c.limit, w)
 	w.turn <- struct{}{}
-	w.out = newOutbox(p.Stdin.(*os.File))
 	c.wire = w
 	c.work.Go(w.read)
 	c.work.Go(func() {
@@ -64,6 +63,19 @@ func newStdio(c *conn, rec *proctree.Record) error {
 		_ = newLineReader(w.errs, stderrLine, w.tail).run() // ends with the pipe
 	})
 	c.work.Go(w.watch)
+	return nil
+}
+
+// open takes the process's pipes, which proctree made since no files were named.
+func (w *stdio) open() (err error) {
+	w.errs = w.proc.Stderr.(*os.File)
+	if w.out, err = newOutbox(w.proc.Stdin.(*os.File)); err != nil {
+		return errors.Join(err, w.proc.Stdout.Close(), w.errs.Close())
+	}
+	w.proc.Stdin = w.out // for the stopping of it
+	if w.in, err = newInbox(w.proc.Stdout.(*os.File)); err != nil {
+		return errors.Join(err, w.errs.Close())
+	}
 	return nil
 }
 
@@ -116,6 +128,9 @@ func (w *stdio) pump() error {
 		before := w.c.answers.Load()
 		err := w.lines.step()
 		alone := w.c.answers.Load() != before && w.c.inFlight() == 0
+		if alone {
+			w.in.leave()
+		}
 		w.turn <- struct{}{}
 		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || w.exited.Load()) {
 			w.lines.flush()
@@ -170,8 +185,8 @@ func (w *stdio) watch() {
 	<-w.proc.Done()
 	deadline := time.Now().Add(drainAfterExit)
 	w.exited.Store(true)
-	_ = w.stdout.SetReadDeadline(deadline) // fails only when closed already
-	_ = w.errs.SetReadDeadline(deadline)
+	w.in.expire(deadline)
+	_ = w.errs.SetReadDeadline(deadline) // fails only when closed already
 }
 
 func (w *stdio) send(b []byte, _ int64) error { return w.out.send(b) }
@@ -188,7 +203,7 @@ func (w *stdio) stderr() string { return w.tail.last(stderrLines) }
 
 func (w *stdio) close(ctx context.Context) error {
 	err := w.proc.Stop(ctx, proctree.Steps{})
-	_ = w.stdout.Close()
+	w.in.close()
 	_ = w.errs.Close()
 	w.out.wait()
 	if err != nil {

@@ -16,7 +16,8 @@ type Options struct {
 	Command []string
 	// Start starts it; default StartChild.
 	Start Starter
-	// Timeout is how long one source may take; default 2 s.
+	// Timeout is how much processor time one source may take; default 2 s. By
+	// the clock it may be ten times as much, since a machine may be busy.
 	Timeout time.Duration
 	// MaxSource is the longest source, in bytes; default 1 MiB.
 	MaxSource int
@@ -90,7 +91,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source, target Target) (*
 		if err != nil {
 			return nil, err
 		}
-		resp, timedOut, err := c.exchange(ctx, h, request{source, target}, c.o.Timeout)
+		resp, timedOut, err := c.exchange(ctx, h, request{source, target, c.o.Timeout}, 10*c.o.Timeout)
 		if err == nil {
 			c.give(h)
 			if resp.Error != nil {
@@ -108,7 +109,7 @@ func (c *Compiler) Compile(ctx context.Context, source Source, target Target) (*
 		}
 		c.o.Log.Warn("compile helper ended", "bytes", source.size(), "reason", err)
 		return nil, fault.New(fault.ParseError, "the program is too deeply nested or too costly to compile").
-			Because(err).WithHint("it was given %v and bounded memory; split it or nest it less", c.o.Timeout)
+			Because(err).WithHint("it was given %v of processor time and bounded memory; split it or nest it less", c.o.Timeout)
 	}
 }
 

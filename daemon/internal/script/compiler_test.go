@@ -63,7 +63,7 @@ func TestACostlySourceIsStoppedAndHoldsUpNobody(t *testing.T) {
 		if _, err := c.Compile(t.Context(), Source{Text: "const a: number = 1 //" + source[:5]}, QuickJS); err != nil {
 			t.Error(err)
 		}
-		if err := <-done; fault.KindOf(err) != fault.ParseError || time.Since(start) > 15*time.Second {
+		if err := <-done; fault.KindOf(err) != fault.ParseError || time.Since(start) > 11*c.o.Timeout {
 			t.Errorf("%.5q: %v after %v", source, err, time.Since(start))
 		}
 	}
@@ -116,3 +116,26 @@ func TestNoHelperIsEngineUnavailable(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestABusyMachineMakesNoProgramCostly(t *testing.T) {
+	c, _ := compiler(t, Options{Timeout: 200 * time.Millisecond})
+	if err := c.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	slow := *c.idle
+	stdin := slow.Stdin
+	slow.Stdin = writerFunc(func(p []byte) (int, error) { // as one that waits for a processor
+		<-time.After(2 * c.o.Timeout)
+		return stdin.Write(p)
+	})
+	c.idle = &slow
+	c.mu.Unlock()
+	if _, err := c.Compile(t.Context(), Source{Text: "1"}, QuickJS); err != nil {
+		t.Error(err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"tenon/proto"
 )
@@ -13,8 +14,9 @@ import (
 // (big-endian) and that many bytes of JSON, one request, one response. Every
 // request is answered; the helper leaves when its input ends.
 type request struct {
-	Source Source `json:"source"`
-	Target Target `json:"target,omitempty"`
+	Source Source        `json:"source"`
+	Target Target        `json:"target,omitempty"`
+	Limit  time.Duration `json:"limit,omitempty"` // of processor time; 0: a sign of life is wanted
 }
 
 type response struct {

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"tenon/daemon/internal/fakeserver"
 )
 
 const helperArg = "internal-compile"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == helperArg {
-		os.Exit(HelperMain(os.Stdin, os.Stdout))
+		fakeserver.Exit(HelperMain(os.Stdin, os.Stdout))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -9,6 +9,7 @@
 #   make context-cost   what tools cost a model's context, directly and through tenon
 #   make soak    minutes of load with faults, bounded
 #   make mutants each case on a build with the fault it is about: it must fail there
+#   make fuzz    every parser of outside bytes for a second; FUZZ=60s for longer
 #   make audit   known weaknesses of what we depend on; says when it cannot ask
 #   make clean   removes what was built
 
@@ -31,7 +32,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle
 CARRIED  := opencode-v1/package.json $(addprefix opencode-v1/dist/,tenon.js tui.js) \
   $(addprefix opencode-v2/dist/,server.js tui.js rpc.js package.json)
 
-.PHONY: build generate plugins demo test lint fmt bench context-cost soak mutants audit clean
+.PHONY: build generate plugins demo test lint fmt bench context-cost fuzz soak mutants audit clean
 .DEFAULT_GOAL := build
 
 build: generate plugins
@@ -79,6 +80,9 @@ bench: build
 
 context-cost: build
 	@./test/context-cost
+
+fuzz: generate
+	@./test/fuzz
 
 soak: build
 	@./test/soak

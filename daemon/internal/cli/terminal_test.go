@@ -30,7 +30,7 @@ const actAsTenon = "ACT_AS_TENON"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsTenon) != "" || len(os.Args) > 1 && slices.Contains([]string{"fake-server", serve.HelperCommand, sandbox.HelperCommand}, os.Args[1]) {
-		os.Exit(program(os.Args[1:]))
+		fakeserver.Exit(program(os.Args[1:]))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -82,6 +82,7 @@ func newPlace(t *testing.T, settings map[string]any) *place {
 	p := &place{t: t, exe: exe, home: home, cwd: filepath.Join(home, "project")}
 	p.environ = []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", actAsTenon + "=1",
+		"GORACE=atexit_sleep_ms=0", // else each command of a race build ends with a second of sleep
 		"XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_DATA_HOME=" + filepath.Join(home, "data"),
 		"TENON_RUNTIME_DIR=" + filepath.Join(home, "run"), "TENON_STATE_DIR=" + filepath.Join(home, "state"),
 	}

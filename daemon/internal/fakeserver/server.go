@@ -130,7 +130,7 @@ func (s *server) exitAt(when string) {
 
 func (s *server) die(code int) {
 	fmt.Fprintf(s.stderr, "fake-server: exiting with %d as told\n", code)
-	os.Exit(code)
+	Exit(code)
 }
 
 // envelope is any JSON-RPC message.

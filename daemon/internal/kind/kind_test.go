@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/sandbox"
 	"tenon/daemon/internal/script"
 )
@@ -28,11 +29,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case compileArg:
-			os.Exit(script.HelperMain(os.Stdin, os.Stdout))
+			fakeserver.Exit(script.HelperMain(os.Stdin, os.Stdout))
 		case sandbox.HelperCommand:
-			os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+			fakeserver.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
 		case config.ServeKind:
-			os.Exit(Main(Options{Compile: compileArg, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+			fakeserver.Exit(Main(Options{Compile: compileArg, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		}
 	}
 	code := m.Run()

@@ -30,11 +30,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case HelperCommand:
-			os.Exit(script.HelperMain(os.Stdin, os.Stdout))
+			fakeserver.Exit(script.HelperMain(os.Stdin, os.Stdout))
 		case config.ServeKind:
-			os.Exit(kind.Main(kind.Options{Compile: HelperCommand, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+			fakeserver.Exit(kind.Main(kind.Options{Compile: HelperCommand, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		case "fake-server":
-			os.Exit(fakeserver.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+			fakeserver.Exit(fakeserver.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
 	}
 	goleak.VerifyTestMain(m)

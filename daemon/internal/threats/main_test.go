@@ -31,15 +31,15 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case serve.HelperCommand:
-			os.Exit(script.HelperMain(os.Stdin, os.Stdout))
+			fakeserver.Exit(script.HelperMain(os.Stdin, os.Stdout))
 		case config.ServeKind:
-			os.Exit(kind.Main(kind.Options{Compile: serve.HelperCommand, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+			fakeserver.Exit(kind.Main(kind.Options{Compile: serve.HelperCommand, Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		case "fake-server":
-			os.Exit(fakeserver.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+			fakeserver.Exit(fakeserver.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		case askAsAnother:
-			os.Exit(askSocket(os.Args[2]))
+			fakeserver.Exit(askSocket(os.Args[2]))
 		case serveAsAnother:
-			os.Exit(serveSocket(os.Args[2]))
+			fakeserver.Exit(serveSocket(os.Args[2]))
 		}
 	}
 	goleak.VerifyTestMain(m)

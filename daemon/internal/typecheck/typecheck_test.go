@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/proctree"
 	"tenon/daemon/internal/sandbox"
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
-		os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+		fakeserver.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }

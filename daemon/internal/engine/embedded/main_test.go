@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/engine"
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/script"
 )
@@ -19,7 +20,7 @@ const helperArg = "internal-compile"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == helperArg {
-		os.Exit(script.HelperMain(os.Stdin, os.Stdout))
+		fakeserver.Exit(script.HelperMain(os.Stdin, os.Stdout))
 	}
 	code := m.Run()
 	if e := shared(); code == 0 {

@@ -9,13 +9,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.HelperCommand {
-		os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+		fakeserver.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }

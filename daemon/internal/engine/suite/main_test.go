@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case compileArg:
-			os.Exit(script.HelperMain(os.Stdin, os.Stdout))
+			fakeserver.Exit(script.HelperMain(os.Stdin, os.Stdout))
 		case sandbox.HelperCommand:
-			os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+			fakeserver.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
 		}
 	}
 	code := m.Run()

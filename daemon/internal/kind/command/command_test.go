@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tenon/daemon/internal/config"
+	"tenon/daemon/internal/fakeserver"
 	"tenon/daemon/internal/sandbox"
 )
 
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case sandbox.HelperCommand:
-			os.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
+			fakeserver.Exit(sandbox.HelperMain(os.Args[2:], os.Stderr))
 		case "print-arguments":
 			for _, arg := range os.Args[2:] {
 				os.Stdout.WriteString("<" + arg + ">\n")

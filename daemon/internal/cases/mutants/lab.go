@@ -104,7 +104,12 @@ func (l *lab) builds(ctx context.Context, all []*note, kept map[string]outcome) 
 	go func() {
 		defer close(out)
 		for _, n := range all {
-			place := <-places
+			var place string
+			select {
+			case place = <-places:
+			case <-ctx.Done():
+				return
+			}
 			s := l.prepare(ctx, place, n, kept)
 			s.free = func() { places <- place }
 			select {

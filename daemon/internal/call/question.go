@@ -129,7 +129,7 @@ func (q *questions) permit(ctx context.Context, bridges []session.Bridge) error 
 func (q *questions) Declined(method, why string) {
 	w := proto.Warning{Kind: "QuestionDeclined", Message: fmt.Sprintf("server %s asked %s, which was declined: %s", q.c.server.Name, method, why)}
 	q.c.p.log.Info("server's question declined", "server", q.c.server.Name, "tool", q.c.toolName,
-		"session", q.c.session, "run", q.c.req.Run, "asked", method, "why", why)
+		"session", q.c.session, "run", q.c.req.Run, "method", method, "reason", why)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed {

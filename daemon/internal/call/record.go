@@ -1,7 +1,9 @@
 package call
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -90,11 +92,8 @@ func (c *call) finish(failure *fault.Error) {
 	c.p.o.History.Finish(c.intentID, c.intent, o)
 }
 
-// tell passes the end on to whoever counts.
+// tell passes the end on to the log and to whoever counts.
 func (c *call) tell(status string, failure *fault.Error) {
-	if c.p.o.Ended == nil {
-		return
-	}
 	e := Ended{Status: status, Times: c.times}
 	e.Times.Total = time.Since(c.began)
 	if c.server != nil {
@@ -103,5 +102,23 @@ func (c *call) tell(status string, failure *fault.Error) {
 	if failure != nil {
 		e.Kind = failure.Kind
 	}
-	c.p.o.Ended(e)
+	c.log(e)
+	if c.p.o.Ended != nil {
+		c.p.o.Ended(e)
+	}
+}
+
+// log writes a line for the call. One of unknown fate is of interest to whoever
+// looks after the daemon; how others ended is their caller's business.
+func (c *call) log(e Ended) {
+	level := slog.LevelDebug
+	if e.Status == StatusUnknown {
+		level = slog.LevelWarn
+	}
+	ctx := context.Background()
+	if !c.p.log.Enabled(ctx, level) {
+		return
+	}
+	c.p.log.Log(ctx, level, "call ended", "run", c.req.Run, "call", c.req.CallID, "session", c.session, "server", e.Server, "tool", c.toolName,
+		"instance", c.intent.Instance, "status", e.Status, "kind", e.Kind, "ms", e.Times.Total.Milliseconds())
 }

@@ -129,7 +129,7 @@ func (c *Catalog) Learn(definition, instance string, revision uint64, tools []up
 		return c.For(definition, instance)
 	}
 	if problem != "" {
-		c.log.Warn("tool list refused; keeping the former one", "definition", definition, "instance", instance, "problem", problem)
+		c.log.Warn("tool list refused; keeping the former one", "definition", definition, "instance", instance, "reason", problem)
 		fresh = c.refused(definition, instance, problem)
 		c.overlays[instance] = &overlay{definition: definition, revision: revision, list: fresh}
 		c.mu.Unlock()

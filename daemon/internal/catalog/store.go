@@ -64,7 +64,7 @@ func (c *Catalog) read(definition string) *List {
 	}
 	l, problem := build(s.Tools)
 	if problem != "" {
-		c.log.Warn("persisted tool list ignored", "file", path, "problem", problem)
+		c.log.Warn("persisted tool list ignored", "file", path, "reason", problem)
 		return nil
 	}
 	for name, print := range s.Fingerprints {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -225,86 +222,4 @@ func daemonStatus(ctx context.Context, a *app) error {
 		text += level + p.Detail + "\n"
 	}
 	return a.text(text)
-}
-
-func (a *app) daemonLogsCommand() *cobra.Command {
-	var follow bool
-	var lines int
-	c := &cobra.Command{
-		Use:   "logs",
-		Short: "Print the daemon's log",
-		Args:  args(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.paths()
-			if err != nil {
-				return err
-			}
-			return daemonLogs(cmd.Context(), a, p.LogFile(), lines, follow)
-		},
-	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "stay, and print what is added")
-	c.Flags().IntVarP(&lines, "lines", "n", 200, "`number` of lines at the end to print")
-	return c
-}
-
-// followEvery is how often a followed log is looked at: it may be replaced by
-// a new file, which a watch on the old one would miss.
-const followEvery = 200 * time.Millisecond
-
-func daemonLogs(ctx context.Context, a *app, path string, lines int, follow bool) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return fault.New(fault.NotFound, "there is no log yet at %s", path)
-	}
-	if err != nil {
-		return fault.New(fault.UsageError, "cannot read the log: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	raw, err := io.ReadAll(f)
-	if err != nil {
-		return fault.New(fault.UsageError, "cannot read the log: %w", err)
-	}
-	all := strings.SplitAfter(string(raw), "\n")
-	if all[len(all)-1] == "" {
-		all = all[:len(all)-1]
-	}
-	if a.flags.json {
-		return a.document(map[string]any{"file": path, "lines": all[max(0, len(all)-lines):]})
-	}
-	if tail := strings.Join(all[max(0, len(all)-lines):], ""); tail != "" {
-		if err := a.text(tail); err != nil {
-			return err
-		}
-	}
-	if !follow {
-		return nil
-	}
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		more, err := io.ReadAll(f)
-		if err != nil {
-			return fault.New(fault.UsageError, "cannot read the log: %w", err)
-		}
-		if len(more) > 0 {
-			if err := a.text(strings.TrimSuffix(string(more), "\n")); err != nil {
-				return err
-			}
-			continue
-		}
-		if now, err := os.Stat(path); err == nil {
-			if old, err := f.Stat(); err == nil && !os.SameFile(now, old) {
-				if next, err := os.Open(path); err == nil {
-					_ = f.Close()
-					f = next
-					continue
-				}
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil // the user ended it
-		}
-	}
 }

@@ -60,7 +60,7 @@ func daemonRun(cmd *cobra.Command, o *daemonRunOptions) error {
 	signal.Ignore(syscall.SIGHUP) // a terminal that closes is no reason to end
 
 	options := serve.Options{
-		Paths: paths, UserFile: a.configFile(), LogLevel: level, Executable: exe, Environ: a.Environ, Signals: signals,
+		Paths: paths, UserFile: a.configFile(), LogLevel: level, LogFixed: a.env["TENON_LOG"] != "" || a.flags.verbose, Executable: exe, Environ: a.Environ, Signals: signals,
 	}
 	if !o.background {
 		options.LogTo = a.Err

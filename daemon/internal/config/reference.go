@@ -167,6 +167,7 @@ var reference = []Key{
 	{Path: "net.maxResponse", Type: TypeSize, Default: "10MiB", Doc: "Longest body that fetch takes, unpacked.", Reload: AtNextRun, Place: UserOnly},
 	{Path: "daemon", Type: TypeSection, Doc: "The daemon itself.", Reload: InPlace, Place: UserOnly},
 	{Path: "daemon.idleExit", Type: TypeDuration, Default: "10m", Doc: "The daemon ends after this long with nothing to do; 0: never.", Reload: InPlace, Place: UserOnly},
+	{Path: "daemon.logLevel", Type: TypeString, Default: "info", Values: []string{"debug", "info", "warn", "error"}, Doc: "What the [log](daemon.md#logs) holds; `TENON_LOG` of a daemon's start goes before it.", Reload: InPlace, Place: UserOnly},
 	{Path: "daemon.maxStarting", Type: TypeCount, Default: "4", Doc: "Servers being started at once.", Reload: AtStart, Place: UserOnly},
 	{Path: "sessions", Type: TypeSection, Doc: "Lives of sessions.", Reload: InPlace, Place: UserOnly},
 	{Path: "sessions.idle", Type: TypeDuration, Default: "30m", Doc: "A named session unused for this long ends.", Reload: InPlace, Place: UserOnly},

@@ -38,6 +38,7 @@ type settings struct {
 	Net    struct{ MaxResponse size } // the rest of it goes with the permissions
 	Daemon struct {
 		IdleExit    time.Duration
+		LogLevel    string
 		MaxStarting int
 	}
 	Sessions struct{ Idle, Grace time.Duration }
@@ -114,7 +115,7 @@ func (s *settings) script() Script {
 
 func (s *settings) daemon() Daemon {
 	return Daemon{
-		IdleExit: s.Daemon.IdleExit, MaxStarting: s.Daemon.MaxStarting,
+		IdleExit: s.Daemon.IdleExit, LogLevel: s.Daemon.LogLevel, MaxStarting: s.Daemon.MaxStarting,
 		SessionIdle: s.Sessions.Idle, SessionGrace: s.Sessions.Grace,
 		TicketTTL: s.Tickets.TTL, HistoryRetention: s.History.Retention, Learn: s.Catalog.Learn,
 		ListenAddress: s.Listen.Address, ListenToken: s.Listen.Token,

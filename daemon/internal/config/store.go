@@ -98,7 +98,7 @@ func Open(o Options) (*Store, error) {
 	trust, err := openTrust(filepath.Join(o.StateDir, "trust.json"))
 	if err != nil {
 		// Fail closed: without the file nothing is trusted.
-		o.Log.Warn("trust file is unreadable: no project is trusted", "err", err)
+		o.Log.Warn("trust file is unreadable: no project is trusted", "error", err)
 	}
 	return &Store{
 		o: o, trust: trust, touched: make(chan struct{}, 1),

@@ -118,6 +118,7 @@ type Script struct {
 // Daemon holds daemon-wide settings; they come from the user's file only.
 type Daemon struct {
 	IdleExit         time.Duration // 0: never
+	LogLevel         string        // debug, info, warn, error
 	SessionIdle      time.Duration
 	SessionGrace     time.Duration
 	TicketTTL        time.Duration

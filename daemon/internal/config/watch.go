@@ -32,7 +32,7 @@ func (s *Store) Watch(ctx context.Context) <-chan Change {
 	out := make(chan Change)
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		s.o.Log.Warn("config files cannot be watched: changes are noticed at the next call", "err", err)
+		s.o.Log.Warn("config files cannot be watched: changes are noticed at the next call", "error", err)
 		go func() { <-ctx.Done(); close(out) }()
 		return out
 	}
@@ -69,7 +69,7 @@ func (s *Store) watch(ctx context.Context, w *fsnotify.Watcher, out chan<- Chang
 			if !ok {
 				return
 			}
-			s.o.Log.Warn("watching config files", "err", err)
+			s.o.Log.Warn("watching config files", "error", err)
 			settle.Reset(settleTime) // an overflow lost events: look at everything
 		case <-settle.C:
 			s.watchFolders(w, watched) // a folder that was made now

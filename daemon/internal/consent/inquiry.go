@@ -141,7 +141,7 @@ func (r *Router) inquireOf(ctx context.Context, p *inquiry) {
 			p.settle(answer, b.ID(), nil)
 			return
 		}
-		r.log.Debug("server's question passed on", "ask", p.wire.ID, "bridge", b.ID(), "why", why)
+		r.log.Debug("server's question passed on", "ask", p.wire.ID, "bridge", b.ID(), "reason", why)
 		reasons = append(reasons, b.Host()+": "+why)
 	}
 	r.markInquiry(p, "")

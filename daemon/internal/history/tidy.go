@@ -76,7 +76,7 @@ func (s *Store) removeOld(ctx context.Context, db *sql.DB) error {
 	}
 	if !last.IsZero() && now.Sub(last) > leap {
 		s.settled = time.Now().Add(settleTime)
-		s.log.Warn("the clock has moved far: nothing is removed from history for its age yet", "from", last, "to", now, "look again in", settleTime)
+		s.log.Warn("the clock has moved far: nothing is removed from history for its age yet", "from", last, "to", now, "again", settleTime)
 		time.AfterFunc(settleTime, s.tidySoon)
 		return nil
 	}

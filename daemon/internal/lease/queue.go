@@ -112,7 +112,7 @@ func (m *Manager) evictLocked(queue string) {
 		if b == nil {
 			return
 		}
-		m.log.Info("evicting an idle lease", "lease", b.id, "server", b.def.Server.Name, "key", b.key.scope)
+		m.log.Info("evicting an idle lease", "lease", b.id, "server", b.def.Server.Name, "session", b.session(), "instance", b.inst.ID(), "key", b.key.scope)
 		m.endInstanceLocked(b, "made room for another lease, after being idle for "+m.now().Sub(b.lastUsed).Round(time.Second).String())
 	}
 }

@@ -66,7 +66,7 @@ func (m *Manager) Sweep() (next time.Duration) {
 	m.mu.Unlock()
 
 	for _, u := range expired {
-		m.log.Warn("a use was never ended; taking it back", "lease", u.b.id, "server", u.inst.Definition().Server.Name, "run", u.holder.Run)
+		m.log.Warn("a use was never ended; taking it back", "lease", u.b.id, "server", u.inst.Definition().Server.Name, "instance", u.inst.ID(), "run", u.holder.Run, "session", u.holder.Session)
 		u.end(takenBack(u.inst.Definition().Server.Name))
 	}
 	m.pool.Sweep()
@@ -85,7 +85,7 @@ func (m *Manager) ageLocked(b *binding, now time.Time) {
 	}
 	limit := b.def.Server.IdleTimeout
 	if limit > 0 && b.idle() && now.Sub(b.idleFrom) >= limit {
-		m.log.Info("ending an idle lease's instance", "lease", b.id, "server", b.def.Server.Name, "key", b.key.scope)
+		m.log.Info("ending an idle lease's instance", "lease", b.id, "server", b.def.Server.Name, "session", b.session(), "instance", b.inst.ID(), "key", b.key.scope)
 		m.endInstanceLocked(b, "idle for "+limit.String())
 	}
 }

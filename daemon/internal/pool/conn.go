@@ -123,7 +123,7 @@ func (i *Instance) ping(over chan struct{}) {
 		i.timeouts.Store(0)
 	case i.brokeBy(conn):
 	case i.inFlight.Load() == 0 || i.timeouts.Load() >= hopeless:
-		i.pool.log.Warn("instance does not answer", "server", i.def.Server.Name, "instance", i.id, "err", err)
+		i.pool.log.Warn("instance does not answer", "server", i.def.Server.Name, "instance", i.id, "error", err)
 		i.pool.End(i, "it did not answer a ping after a call had timed out")
 	}
 	i.check.mu.Lock()

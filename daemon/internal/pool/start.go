@@ -89,7 +89,7 @@ func (i *Instance) firstList(ctx context.Context, conn upstream.Conn) error {
 		}
 		return err
 	default:
-		i.pool.log.Warn("tools cannot be listed", "server", i.def.Server.Name, "instance", i.id, "err", err)
+		i.pool.log.Warn("tools cannot be listed", "server", i.def.Server.Name, "instance", i.id, "error", err)
 		return nil
 	}
 }
@@ -203,7 +203,7 @@ func (i *Instance) relistAndTell() {
 		return
 	}
 	if err != nil {
-		i.pool.log.Warn("tools cannot be listed again; the list before stays", "server", i.def.Server.Name, "instance", i.id, "err", err)
+		i.pool.log.Warn("tools cannot be listed again; the list before stays", "server", i.def.Server.Name, "instance", i.id, "error", err)
 		i.pool.emit(ToolsFailed, i, err.Error())
 		return
 	}
@@ -247,6 +247,6 @@ func (i *Instance) closeConn(conn upstream.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	if err := conn.Close(ctx); err != nil {
-		i.pool.log.Warn("instance did not end cleanly", "server", i.def.Server.Name, "instance", i.id, "err", err)
+		i.pool.log.Warn("instance did not end cleanly", "server", i.def.Server.Name, "instance", i.id, "error", err)
 	}
 }

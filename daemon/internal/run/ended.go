@@ -1,6 +1,11 @@
 package run
 
-import "tenon/proto"
+import (
+	"context"
+	"log/slog"
+
+	"tenon/proto"
+)
 
 // Ended is the end of a run or a lone call, for statistics.
 type Ended struct {
@@ -11,14 +16,21 @@ type Ended struct {
 	Timing  proto.Timing
 }
 
-// tell passes the end on to whoever counts; the result is settled.
+// tell passes the end on to the log and to whoever counts; the result is settled.
 func (r *Run) tell() {
-	if r.m.o.Ended == nil {
-		return
-	}
 	e := Ended{Engine: r.engine, Surface: r.spec.Surface, Status: r.status, Timing: r.result.Timing}
 	if r.result.Error != nil {
 		e.Kind = r.result.Error.Kind
 	}
-	r.m.o.Ended(e)
+	level := slog.LevelDebug
+	if e.Kind != "" {
+		level = slog.LevelInfo
+	}
+	if ctx := context.Background(); r.m.log.Enabled(ctx, level) {
+		r.m.log.Log(ctx, level, "run ended", "run", r.ID, "session", r.spec.Session.ID, "surface", e.Surface, "engine", e.Engine,
+			"status", e.Status, "kind", e.Kind, "calls", len(r.result.Calls), "ms", e.Timing.Total)
+	}
+	if r.m.o.Ended != nil {
+		r.m.o.Ended(e)
+	}
 }

@@ -59,7 +59,7 @@ func (d *daemon) serve(l net.Listener, unix *local.Listener, h http.Handler) {
 	go func() {
 		defer close(s.done)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			d.log.Error("listener failed", "err", err)
+			d.log.Error("listener failed", "error", err)
 			d.stop <- stopping{reason: "its listener failed"}
 		}
 	}()

@@ -16,9 +16,10 @@ const (
 	oldSuffix = ".1"
 )
 
-// openLog makes the daemon's logger: text lines for people, without secrets.
+// openLog makes the daemon's logger, without secrets: text lines for who looks
+// on, JSON lines in the file, which tenon daemon logs reads.
 func openLog(o Options) (*slog.Logger, func(), error) {
-	options := &slog.HandlerOptions{Level: o.LogLevel}
+	options := &slog.HandlerOptions{Level: o.level}
 	if o.LogTo != nil {
 		return slog.New(slog.NewTextHandler(masking{o.LogTo, o.secrets}, options)), func() {}, nil
 	}
@@ -26,7 +27,16 @@ func openLog(o Options) (*slog.Logger, func(), error) {
 	if err := f.open(); err != nil {
 		return nil, nil, err
 	}
-	return slog.New(slog.NewTextHandler(masking{f, o.secrets}, options)), f.close, nil
+	return slog.New(slog.NewJSONHandler(masking{f, o.secrets}, options)), f.close, nil
+}
+
+// setLevel takes daemon.logLevel, unless who started the daemon chose one.
+func (d *daemon) setLevel(name string) {
+	var level slog.Level
+	if d.o.LogFixed || level.UnmarshalText([]byte(name)) != nil {
+		return
+	}
+	d.o.level.Set(level)
 }
 
 // masking masks secrets in each record: a log handler writes one at a time.

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 func TestTheLogHasNoSecrets(t *testing.T) {
 	var out bytes.Buffer
-	o := Options{LogTo: &out, secrets: &history.Redactor{}}
+	o := Options{LogTo: &out, secrets: &history.Redactor{}, level: &slog.LevelVar{}}
 	log, closeLog, err := openLog(o)
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func (p presets) List(ctx context.Context, c *peer.Caller) (*proto.Presets, erro
 	}
 	events, err := p.d.history.Events(ctx, switchAction, shownSwitches)
 	if err != nil { // what is in effect does not hang on it
-		p.d.log.Warn("the switches of presets cannot be read", "err", err)
+		p.d.log.Warn("the switches of presets cannot be read", "error", err)
 	}
 	for _, e := range events {
 		out.Switches = append(out.Switches, proto.PresetSwitch{Time: e.Time, Actor: e.Actor, Detail: e.Detail})

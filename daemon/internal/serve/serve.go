@@ -35,6 +35,9 @@ type Options struct {
 	// which then also receives standard output and error of this process.
 	LogTo    io.Writer
 	LogLevel slog.Level
+	// LogFixed is whether LogLevel stays, whatever daemon.logLevel says.
+	LogFixed bool
+	level    *slog.LevelVar
 	// Executable is this program, for its helper processes.
 	Executable string
 	// Environ is the daemon's own environment, KEY=value: the fallback for
@@ -67,7 +70,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := o.Paths.Ensure(); err != nil {
 		return err
 	}
-	o.secrets = &history.Redactor{}
+	o.secrets, o.level = &history.Redactor{}, &slog.LevelVar{}
+	o.level.Set(o.LogLevel)
 	log, closeLog, err := openLog(o)
 	if err != nil {
 		return err
@@ -77,7 +81,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	lock, err := takeLocks(ctx, &o)
 	if err != nil {
-		log.Error("not started", "err", err)
+		log.Error("not started", "error", err)
 		return err
 	}
 	// The lock goes last: whoever gets it may touch the socket.
@@ -90,17 +94,17 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	d, err := open(ctx, o, log)
 	if err != nil {
-		log.Error("not started", "err", err)
+		log.Error("not started", "error", err)
 		return err
 	}
 	if err := d.listen(lock); err != nil {
-		log.Error("not started", "err", err)
+		log.Error("not started", "error", err)
 		d.close(context.Background())
 		return err
 	}
 	info := local.Info{PID: os.Getpid(), Protocol: proto.Protocol, Build: local.Build(), Socket: o.Paths.Socket, Started: d.started, Log: o.Paths.LogFile()}
 	if err := o.Paths.WriteInfo(info); err != nil {
-		log.Warn("daemon.json is not written", "err", err)
+		log.Warn("daemon.json is not written", "error", err)
 	}
 	defer o.Paths.RemoveInfo()
 	log.Info("serving", "pid", os.Getpid(), "socket", o.Paths.Socket, "build", local.FormatBuild(local.Build()))

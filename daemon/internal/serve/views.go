@@ -143,10 +143,11 @@ func (d *daemon) readSettings() {
 	settings := config.Daemon{IdleExit: defaultIdleExit, Learn: true} // zero means the room's own default for the rest
 	view, err := d.config.View(d.o.Paths.Home, "", config.EnvFrom(d.o.Environ))
 	if err != nil {
-		d.log.Error("the configuration cannot be read; defaults are in effect until it can", "err", err)
+		d.log.Error("the configuration cannot be read; defaults are in effect until it can", "error", err)
 	} else {
 		settings = view.Daemon
 	}
+	d.setLevel(settings.LogLevel)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settings = settings

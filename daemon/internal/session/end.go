@@ -73,7 +73,7 @@ func (m *Manager) revoke(s *Session) {
 		return
 	}
 	if err := m.tickets.revoke(s.ID); err != nil {
-		m.log.Warn("an ended session's tickets are refused only until the daemon restarts", "session", s.ID, "err", err)
+		m.log.Warn("an ended session's tickets are refused only until the daemon restarts", "session", s.ID, "error", err)
 	}
 }
 

@@ -187,7 +187,7 @@ func (m *Manager) Notify(ctx context.Context, n proto.Notice) {
 	for _, b := range to {
 		go func() {
 			if err := b.Notice(ctx, n); err != nil {
-				m.log.Debug("notice not shown", "bridge", b.ID(), "err", err)
+				m.log.Debug("notice not shown", "bridge", b.ID(), "error", err)
 			}
 			told <- struct{}{}
 		}()

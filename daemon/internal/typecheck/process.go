@@ -35,7 +35,7 @@ func (c *Checker) run(ctx context.Context, t *tool, p *program, place Place) (*R
 	}
 	defer func() {
 		if err := os.RemoveAll(dir); err != nil {
-			c.o.Log.Warn("files of a type check stay", "dir", dir, "err", err)
+			c.o.Log.Warn("files of a type check stay", "dir", dir, "error", err)
 		}
 	}()
 	limited, cancel := context.WithTimeout(ctx, c.o.Timeout)
@@ -108,7 +108,7 @@ func (c *Checker) exec(ctx context.Context, t *tool, p *program, dir string, pla
 	case <-ctx.Done():
 	}
 	if err := proc.Stop(ctx, stopSteps); err != nil {
-		c.o.Log.Warn("a type checker did not end", "err", err)
+		c.o.Log.Warn("a type checker did not end", "error", err)
 	}
 	reading.Wait() // the tree is gone, and with it the other ends of the pipes
 	_ = proc.Stdout.Close()

@@ -103,7 +103,7 @@ func New(o Options) *Checker {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := os.RemoveAll(o.Dir); err != nil {
-		o.Log.Warn("leftovers of former type checks stay", "dir", o.Dir, "err", err)
+		o.Log.Warn("leftovers of former type checks stay", "dir", o.Dir, "error", err)
 	}
 	return &Checker{o: o, slots: make(chan struct{}, o.Checks), cache: recent.New[cacheKey, *Report](o.Keep, nil)}
 }

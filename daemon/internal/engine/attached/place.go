@@ -80,7 +80,7 @@ func Sweep(ctx context.Context, runtime string, log *slog.Logger) (left int) {
 		err = sweep(ctx, dir, log)
 		if err := errors.Join(err, lock.Release()); err != nil {
 			left++
-			log.Warn("what a killed command left behind is not all gone", "place", dir, "err", err)
+			log.Warn("what a killed command left behind is not all gone", "place", dir, "error", err)
 		}
 	}
 	return left

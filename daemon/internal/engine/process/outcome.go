@@ -46,7 +46,7 @@ func (r *run) end(err error) {
 		t.Stop()
 	}
 	if err := r.proc.Stop(ctx, steps); err != nil {
-		r.e.o.Log.Error("a program's process did not end", "run", r.p.Session.RunID, "engine", r.rt.Name, "err", err)
+		r.e.o.Log.Error("a program's process did not end", "run", r.p.Session.RunID, "engine", r.rt.Name, "error", err)
 	}
 	r.channel.close()
 	r.out.Stdout, r.out.Stderr = r.stdout.text(), r.stderr.text()

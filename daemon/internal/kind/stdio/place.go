@@ -76,7 +76,7 @@ func Sweep(ctx context.Context, parent string, log *slog.Logger) {
 			continue // its server lives, or it is gone meanwhile
 		}
 		if err := errors.Join(sweep(ctx, dir, log), lock.Release()); err != nil {
-			log.Warn("what a killed server left behind is not all gone", "place", dir, "err", err)
+			log.Warn("what a killed server left behind is not all gone", "place", dir, "error", err)
 		}
 	}
 }

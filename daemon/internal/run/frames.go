@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"tenon/proto"
 )
@@ -24,8 +25,36 @@ type stream struct {
 	events  []event
 	bytes   int
 	ended   bool
-	readers map[chan struct{}]struct{}
+	readers map[*reader]struct{}
 }
+
+// reader waits for events.
+type reader struct {
+	wake   chan struct{} // one place: there is something
+	urgent chan struct{} // one place: and it is more than progress
+}
+
+func (r *reader) told(urgent bool) {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	if !urgent {
+		return
+	}
+	select {
+	case r.urgent <- struct{}{}:
+	default:
+	}
+}
+
+// gatherFor is how long events that only tell of progress may wait for others to
+// be read with: a program makes thousands of calls a second, and each would wake
+// its reader.
+const gatherFor = 25 * time.Millisecond
+
+// progress reports whether an event only tells that a run goes on.
+func (e event) progress() bool { return e.kind == "call" || e.kind == "progress" || e.kind == "start" }
 
 // event is a frame that is made into JSON only when somebody reads it.
 type event struct {
@@ -72,11 +101,8 @@ func (s *stream) add(kind string, data any, size int) {
 	if s.live != nil {
 		s.live(e.frame(s.run, seq))
 	}
-	for wake := range s.readers {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
+	for r := range s.readers {
+		r.told(!e.progress())
 	}
 }
 
@@ -98,22 +124,28 @@ type ending struct {
 // shows the gap, and its end frame counts them.
 func (s *stream) read(ctx context.Context) <-chan proto.Frame {
 	out := make(chan proto.Frame)
-	wake := make(chan struct{}, 1)
+	r := &reader{make(chan struct{}, 1), make(chan struct{}, 1)}
 	s.mu.Lock()
 	if s.readers == nil {
-		s.readers = map[chan struct{}]struct{}{}
+		s.readers = map[*reader]struct{}{}
 	}
-	s.readers[wake] = struct{}{}
+	s.readers[r] = struct{}{}
+	for _, e := range s.events {
+		r.told(!e.progress())
+	}
 	s.mu.Unlock()
 	go func() {
 		defer close(out)
 		defer func() {
 			s.mu.Lock()
-			delete(s.readers, wake)
+			delete(s.readers, r)
 			s.mu.Unlock()
 		}()
 		var next, dropped int64
 		for {
+			if !r.wait(ctx) {
+				return
+			}
 			from, events, ended := s.batch(next)
 			dropped += from - next
 			for i, e := range events {
@@ -131,12 +163,31 @@ func (s *stream) read(ctx context.Context) <-chan proto.Frame {
 			if ended {
 				return
 			}
-			select {
-			case <-wake:
-			case <-ctx.Done():
-				return
-			}
 		}
 	}()
 	return out
+}
+
+// wait waits for events, and where they only tell of progress for more of them;
+// false: ctx has ended.
+func (r *reader) wait(ctx context.Context) bool {
+	select {
+	case <-r.wake:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-r.urgent:
+		return true
+	default:
+	}
+	gather := time.NewTimer(gatherFor)
+	defer gather.Stop()
+	select {
+	case <-r.urgent:
+	case <-gather.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
-	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -126,6 +125,10 @@ type Spec struct {
 	// Attached ties the run to the context given to Start: its end cancels the
 	// run with the context's cause (hanging up cancels).
 	Attached bool
+	// Lazy leaves the execution to the first Wait, which does it on its own
+	// goroutine, or the first Frames: waking another for it costs a small program
+	// as much as the program. Whoever starts such a run must call one of them.
+	Lazy bool
 }
 
 // Run is one live or finished run.
@@ -145,6 +148,7 @@ type Run struct {
 	result  *proto.RunResult // after done
 	status  string           // after done
 	release []func()
+	begun   sync.Once       // see begin
 	places  chan struct{}   // of calls: one for each in flight
 	levels  []chan struct{} // of programs within the run, by their depth
 
@@ -179,9 +183,15 @@ func (m *Manager) Start(ctx context.Context, spec Spec) (*Run, error) {
 		stop := context.AfterFunc(ctx, func() { r.cancel(reason(context.Cause(ctx))) })
 		r.release = append(r.release, func() { stop() })
 	}
-	go r.execute()
+	if !spec.Lazy {
+		go r.begin()
+	}
 	return r, nil
 }
+
+// begin executes the run unless it was begun already, and returns once it has
+// ended.
+func (r *Run) begin() { r.begun.Do(r.execute) }
 
 func nameOfEngine(spec Spec) string {
 	name := spec.Exec.Engine
@@ -281,32 +291,6 @@ func (r *Run) program() *engine.Outcome {
 	return o
 }
 
-// globals are the names of a program that are easily misspelt.
-var globals = []string{"tools", "call", "search", "describe", "resources", "prompts", "emit", "log", "console", "args", "input", "session", "sleep", "run", "stdin", "ToolError"}
-
-// hintName names the nearest server or global for a name that nothing has.
-func hintName(e *fault.Error, namespaces []engine.Namespace) {
-	if e == nil || e.Hint != "" {
-		return
-	}
-	name, ok := strings.CutPrefix(e.Message, "ReferenceError: ")
-	if !ok {
-		return
-	}
-	name, ok = strings.CutSuffix(name, " is not defined")
-	if name = strings.Trim(name, "'"); !ok || len(name) < 4 {
-		return
-	}
-	names := slices.Clone(globals)
-	for _, n := range namespaces {
-		names = append(names, n.Name)
-	}
-	// A slip keeps the first letter; what does not is a variable of the program.
-	if near := catalog.Nearest(name, names, 1); len(near) == 1 && near[0][0] == name[0] {
-		e.WithHint("did you mean %s?", near[0])
-	}
-}
-
 func (m *Manager) noEngine(name string) *fault.Error {
 	var known []string
 	for n := range m.o.Engines {
@@ -355,6 +339,9 @@ func (r *Run) finish(result *proto.RunResult, status string) {
 
 // Wait waits for the end and returns the result, which must not be changed.
 func (r *Run) Wait() *proto.RunResult {
+	if r.spec.Lazy {
+		r.begin()
+	}
 	<-r.done
 	return r.result
 }
@@ -364,7 +351,12 @@ func (r *Run) Done() <-chan struct{} { return r.done }
 
 // Frames gives every frame of the run from the first on, to the end frame or
 // the end of ctx; see docs on slow readers at stream.read.
-func (r *Run) Frames(ctx context.Context) <-chan proto.Frame { return r.stream.read(ctx) }
+func (r *Run) Frames(ctx context.Context) <-chan proto.Frame {
+	if r.spec.Lazy {
+		go r.begin()
+	}
+	return r.stream.read(ctx)
+}
 
 // Info is the row that lists of runs show.
 func (r *Run) Info() proto.Run {

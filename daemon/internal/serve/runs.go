@@ -85,8 +85,8 @@ func (r runs) Exec(ctx context.Context, c *peer.Caller, req proto.ExecRequest) (
 	if err != nil {
 		return nil, err
 	}
-	defer release() // the run holds the session from here on
-	spec.Exec = req
+	defer release()                  // the run holds the session from here on
+	spec.Exec, spec.Lazy = req, true // it is waited for, or its frames are
 	started, err := r.d.runs.Start(ctx, spec)
 	if err != nil {
 		return nil, err

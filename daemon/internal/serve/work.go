@@ -46,6 +46,7 @@ func (w work) Run(ctx context.Context, r bridge.RunRequest) (*proto.RunDone, err
 	spec.Exec = proto.ExecRequest{
 		Code: r.Start.Code, Engine: r.Start.Engine, Input: r.Start.Input, Cwd: r.Start.Directory,
 	}
+	spec.Lazy = true // it is waited for at once
 	if r.Start.TimeoutMS > 0 {
 		spec.Exec.TimeoutMS = &r.Start.TimeoutMS
 	}

@@ -266,6 +266,10 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 		return nil, false, c.explain(ctx, err)
 	}
 	defer use.Done()
+	// Told before anything else can end this pass: leases say it once.
+	if use.Lost() && !(c.server.Stateless && c.server.Scope == config.Shared) {
+		c.warn("StateLost", "server "+c.server.Name+": the instance this session used before is gone, and its state with it")
+	}
 	if err := c.ended(); err != nil {
 		// Its end may have come before the binding: nobody else would end that.
 		c.p.o.Leases.EndSession(c.session, err.Message)
@@ -275,9 +279,6 @@ func (c *call) leased(ctx context.Context) (result *Result, changed bool, err er
 	same, err := c.recheck(held, use, list)
 	if err != nil || !same {
 		return nil, !same && err == nil, err
-	}
-	if use.Lost() && !(c.server.Stateless && c.server.Scope == config.Shared) {
-		c.warn("StateLost", "server "+c.server.Name+": the instance this session used before is gone, and its state with it")
 	}
 	result, err = c.send(held, use)
 	return result, false, err

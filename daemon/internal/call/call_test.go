@@ -202,6 +202,7 @@ func TestLostStateIsToldOnceWithTheResultAndWithAFailure(t *testing.T) {
 	if res := r.mustCall("echo", `{"text":"x"}`); len(res.Warnings) != 1 || res.Warnings[0].Kind != "StateLost" {
 		t.Errorf("%+v", res.Warnings)
 	}
+	r.shelf.lost = true
 	r.answers(`{"isError":true,"content":[]}`)
 	var told []proto.Warning
 	req := r.request("echo", `{"text":"x"}`)

@@ -75,7 +75,9 @@ func (s *shelf) Take(ctx context.Context, r lease.Request) (context.Context, Use
 		s.bound[r.Key] = fmt.Sprintf("i%d", len(s.bound)+1)
 	}
 	s.open++
-	return ctx, &hold{s: s, id: s.bound[r.Key]}, nil
+	lost := s.lost
+	s.lost = false // as leases do, which tell it once
+	return ctx, &hold{s: s, id: s.bound[r.Key], lost: lost}, nil
 }
 
 func (s *shelf) Bound(_, key string) string {
@@ -97,13 +99,14 @@ func (s *shelf) set(tools ...upstream.Tool) {
 }
 
 type hold struct {
-	s  *shelf
-	id string
+	s    *shelf
+	id   string
+	lost bool
 }
 
 func (h *hold) Instance() string    { return h.id }
 func (h *hold) Conn() upstream.Conn { return h.s.conn }
-func (h *hold) Lost() bool          { return h.s.lost }
+func (h *hold) Lost() bool          { return h.lost }
 func (h *hold) Done() {
 	h.s.mu.Lock()
 	h.s.open--

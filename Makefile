@@ -7,6 +7,7 @@
 #   make fmt     formats what lint would complain of
 #   make bench   ratios to the direct call, measured in the same run; a thousand tools
 #   make context-cost   what tools cost a model's context, directly and through tenon
+#   make scale   time and memory by sessions, runs at once and tools
 #   make soak    minutes of load with faults, bounded
 #   make mutants each case on a build with the fault it is about: it must fail there
 #   make fuzz    every parser of outside bytes for a second; FUZZ=60s for longer
@@ -32,7 +33,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle
 CARRIED  := opencode-v1/package.json $(addprefix opencode-v1/dist/,tenon.js tui.js) \
   $(addprefix opencode-v2/dist/,server.js tui.js rpc.js package.json)
 
-.PHONY: build generate plugins demo test lint fmt bench context-cost fuzz soak mutants audit clean
+.PHONY: build generate plugins demo test lint fmt bench scale context-cost fuzz soak mutants audit clean
 .DEFAULT_GOAL := build
 
 build: generate plugins
@@ -77,6 +78,9 @@ fmt:
 
 bench: build
 	@./test/bench
+
+scale: build
+	@./test/scale
 
 context-cost: build
 	@./test/context-cost

@@ -41,6 +41,9 @@ type checker struct {
 	chain   int   // most schemas in a row for one value
 	weight  int   // most words in one schema
 	work    []int // by depth of a value: the schemas that one path through it is held against
+
+	matching int // instructions of all patterns
+	largest  int // of one
 }
 
 // subschema is one schema within the schema.
@@ -118,8 +121,8 @@ func (c *checker) add(s *jsonschema.Schema, path string) (int, error) {
 	if s.MultipleOf != nil && (*s.MultipleOf < 1 || *s.MultipleOf != math.Trunc(*s.MultipleOf)) {
 		s.MultipleOf = nil // reckoned in floating point: 4.35 were no multiple of 0.01
 	}
-	if _, err := regexp.Compile(s.Pattern); err != nil {
-		s.Pattern = "" // look-ahead and the like: the server itself holds the text against it
+	if err := c.takePatterns(s); err != nil {
+		return 0, err
 	}
 	if len(path) > maxPath {
 		return 0, errors.New("it is too large")

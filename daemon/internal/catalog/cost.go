@@ -176,7 +176,7 @@ func (c *checker) affordable(raw []byte) bool {
 	if depth > last {
 		work += (depth - last) * (c.work[last] - c.work[last-1])
 	}
-	return work <= maxSteps/(parts*c.weight) && work <= maxText/((len(raw)+row*c.longest)*row)
+	return c.matchable(len(raw), work) && work <= maxSteps/(parts*c.weight) && work <= maxText/((len(raw)+row*c.longest)*row)
 }
 
 // extent tells how deep arrays and objects stand in each other, and how many

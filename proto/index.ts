@@ -6,6 +6,7 @@
 export type * from "./bridge.ts"
 export type * from "./material.ts"
 export type * from "./history.ts"
+export type * from "./auth.ts"
 export type * from "./preset.ts"
 export type * from "./script.ts"
 export type * from "./program.ts"

@@ -30,7 +30,7 @@ var goTypes = func() map[string]reflect.Type {
 		Health{}, ExecRequest{}, CallRequest{}, Server{}, Instance{}, Tool{}, Session{}, Lease{}, Run{}, RunOptions{}, Approval{},
 		ApprovalReply{}, SearchResult{}, SearchItem{}, SearchNext{}, Search{}, Script{}, ScriptParam{}, ScriptSave{}, SessionStatus{}, Status{}, Bridge{},
 		Engine{}, Sandbox{}, Event{}, CallerInfo{}, SessionCreate{}, SessionTicket{}, StopRequest{}, StopResult{}, TrustRequest{},
-		TrustResult{}, Preset{}, Presets{}, PresetSwitch{}, PresetUse{}, PresetUsed{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
+		TrustResult{}, Preset{}, Presets{}, PresetSwitch{}, PresetUse{}, PresetUsed{}, Login{}, LoginStart{}, LoginPrompt{}, LoginEnded{}, CatalogQuery{}, Catalog{}, TypesQuery{}, Types{},
 		RunResult{}, ScriptRun{}, Log{}, Position{}, Warning{}, CallSummary{}, Artifact{}, Error{}, Timing{}, CallResult{}, Image{},
 		Problem{}, Frame{}, CallEvent{}, Progress{},
 		RPCMessage{}, RPCError{}, Done{},
@@ -49,7 +49,7 @@ var goTypes = func() map[string]reflect.Type {
 var notMessages = []string{"FieldError"}
 
 // files are the files of types; each has schema/, fixtures/, Go and TypeScript.
-var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "material", "script", "history"}
+var files = []string{"version", "bridge", "rest", "result", "rpc", "program", "preset", "auth", "material", "script", "history"}
 
 func TestEveryTypeHasATwin(t *testing.T) {
 	declared := map[string]string{} // type -> file

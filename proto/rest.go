@@ -47,7 +47,7 @@ type CallRequest struct {
 type Server struct {
 	Name         string     `json:"name"`
 	Namespace    string     `json:"namespace"`
-	Status       string     `json:"status"` // idle, starting, ready, failed, crash-loop, disabled, untrusted, invalid
+	Status       string     `json:"status"` // idle, starting, ready, failed, crash-loop, needs-auth, disabled, untrusted, invalid
 	Detail       string     `json:"detail,omitempty"`
 	Scope        string     `json:"scope"`
 	Kind         string     `json:"kind"`              // stdio, http, sse

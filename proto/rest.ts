@@ -32,7 +32,7 @@ export interface CallRequest {
 export interface Server {
   name: string
   namespace: string
-  status: "idle" | "starting" | "ready" | "failed" | "crash-loop" | "disabled" | "untrusted" | "invalid"
+  status: "idle" | "starting" | "ready" | "failed" | "crash-loop" | "needs-auth" | "disabled" | "untrusted" | "invalid"
   detail?: string
   scope: string
   kind: "stdio" | "http" | "sse"

@@ -131,10 +131,10 @@ type Problem struct {
 // Frame is one event of a run's stream, in order of Seq.
 type Frame struct {
 	Seq  int64           `json:"seq"`
-	Type string          `json:"type"` // start, log, emit, call, script, progress, ask, question, withdraw, artifact, result, error, end
+	Type string          `json:"type"` // start, log, emit, call, script, progress, ask, question, withdraw, login, artifact, result, error, end
 	Run  string          `json:"run"`
 	Call string          `json:"call,omitempty"` // on a bridge: the host's tool call that started the run
-	Data json.RawMessage `json:"data,omitempty"` // by type: Log, any JSON, CallEvent, ScriptRun, Progress, Ask, Question, Withdraw, Artifact, RunResult, Error
+	Data json.RawMessage `json:"data,omitempty"` // by type: Log, any JSON, CallEvent, ScriptRun, Progress, Ask, Question, Withdraw, LoginPrompt, Artifact, RunResult, Error
 }
 
 // CallEvent is the data of a "call" frame: once when it starts, once when it ends.

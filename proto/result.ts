@@ -198,6 +198,7 @@ export interface Frame {
     | "ask"
     | "question"
     | "withdraw"
+    | "login"
     | "artifact"
     | "result"
     | "error"

@@ -6,6 +6,7 @@
 import bridge from "./schema/bridge.json" with { type: "json" }
 import material from "./schema/material.json" with { type: "json" }
 import history from "./schema/history.json" with { type: "json" }
+import auth from "./schema/auth.json" with { type: "json" }
 import preset from "./schema/preset.json" with { type: "json" }
 import script from "./schema/script.json" with { type: "json" }
 import program from "./schema/program.json" with { type: "json" }
@@ -30,7 +31,7 @@ export interface Node {
 /** Every message type by its name. */
 export const types: Record<string, Node> = Object.assign(
   {},
-  ...[version, bridge, rest, result, rpc, program, preset, material, script, history].map(
+  ...[version, bridge, rest, result, rpc, program, preset, auth, material, script, history].map(
     (file) => file.$defs as Record<string, Node>,
   ),
 )

@@ -149,6 +149,7 @@ type Services struct {
 	Runs      Runs
 	Approvals Approvals
 	Presets   Presets
+	Logins    Logins
 	Scripts   Scripts
 	Events    *Hub
 	Bridge    http.Handler // GET /v1/bridge; nil: there is none

@@ -21,6 +21,8 @@ func TestEachRouteReachesItsService(t *testing.T) {
 		{"GET", "/v1/servers/a%2Fb", "", "server a/b"},
 		{"GET", "/v1/servers/x?learn=true", "", "server x learnt"},
 		{"POST", "/v1/servers/x/restart", "", "restart x"},
+		{"GET", "/v1/auth", "", "logins"},
+		{"DELETE", "/v1/servers/x/auth", "", "logout x"},
 		{"GET", "/v1/search?query=q&limit=3", "", "search q"},
 		{"GET", "/v1/catalog?budget=500&since=f", "", "catalog since f, start true"},
 		{"GET", "/v1/catalog?noStart=true", "", "catalog since , start false"},
@@ -57,7 +59,7 @@ func TestEachRouteReachesItsService(t *testing.T) {
 }
 
 func TestListsAreNeverNull(t *testing.T) {
-	for _, path := range []string{"servers", "sessions", "leases", "runs", "approvals"} {
+	for _, path := range []string{"servers", "sessions", "leases", "runs", "approvals", "auth"} {
 		if got := ask(t, newServer(&double{}), "GET", "/v1/"+path, "").Body.String(); got != "[]\n" {
 			t.Errorf("%s answers %s", path, got)
 		}

@@ -217,6 +217,19 @@ func (d doublePresets) Use(_ context.Context, _ *peer.Caller, r proto.PresetUse)
 	return &proto.PresetUsed{Changed: true}, d.did("use " + r.Name)
 }
 
+type doubleLogins struct{ *double }
+
+func (d doubleLogins) List(context.Context, *peer.Caller) ([]proto.Login, error) {
+	return nil, d.did("logins")
+}
+func (d doubleLogins) Start(_ context.Context, _ *peer.Caller, server string, r proto.LoginStart, told func(proto.LoginPrompt)) (*proto.Login, error) {
+	told(proto.LoginPrompt{Flow: r.Flow, URL: "https://as.example/"})
+	return &proto.Login{Server: server, State: "valid"}, d.did("login " + server)
+}
+func (d doubleLogins) End(_ context.Context, _ *peer.Caller, server string) (*proto.LoginEnded, error) {
+	return &proto.LoginEnded{Ended: true}, d.did("logout " + server)
+}
+
 // fakeRun sends frames and ends with its context.
 type fakeRun struct {
 	frames []proto.Frame
@@ -255,7 +268,7 @@ func newServer(d *double) *Server {
 	}
 	return New(Options{Services: Services{
 		Callers: d, Life: doubleLife{d}, Servers: doubleServers{d}, Sessions: doubleSessions{d},
-		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d}, Presets: doublePresets{d}, Scripts: doubleScripts{d},
+		Leases: doubleLeases{d}, Runs: doubleRuns{d}, Approvals: doubleApprovals{d}, Presets: doublePresets{d}, Logins: doubleLogins{d}, Scripts: doubleScripts{d},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = d.did("metrics") }),
 	}})
 }

@@ -131,7 +131,7 @@ func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := fault.From(err)
 	if e.Kind == fault.InternalError {
-		s.o.Log.Error("request failed", "route", r.Method+" "+r.URL.Path, "err", e.Message, "cause", e.Unwrap())
+		s.o.Log.Error("request failed", "route", r.Method+" "+r.URL.Path, "error", e.Message, "cause", e.Unwrap())
 	}
 	p := e.Problem()
 	w.Header().Set("Content-Type", "application/problem+json")

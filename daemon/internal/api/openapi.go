@@ -55,7 +55,7 @@ var reference = regexp.MustCompile(`"\$ref": *"(?:[a-z]+\.json)?#/\$defs/`)
 // frameData are the messages that a frame's data may be, which no schema refers to.
 var frameData = []any{
 	proto.Log{}, proto.CallEvent{}, proto.ScriptRun{}, proto.Progress{}, proto.Ask{}, proto.Question{}, proto.Withdraw{},
-	proto.Artifact{}, proto.RunResult{}, proto.Error{},
+	proto.LoginPrompt{}, proto.Artifact{}, proto.RunResult{}, proto.Error{},
 }
 
 // describe makes the OpenAPI 3.1 document of routes. Its schemas are those of

@@ -93,6 +93,12 @@ var table = []Route{
 		query: []param{{"learn", "flag", "start one that was never listed"}}},
 	{Method: "POST", Path: "/v1/servers/{name}/restart", Summary: "End the instances of a server and clear its crash loop",
 		serve: (*Server).serveRestart, may: peer.Restart, gives: proto.Server{}},
+	{Method: "GET", Path: "/v1/auth", Summary: "How the logins to remote servers stand",
+		serve: (*Server).serveLogins, gives: []proto.Login{}},
+	{Method: "POST", Path: "/v1/servers/{name}/auth", Summary: "Log in to a remote server, as frames: login for what the user has to do, then result or error",
+		serve: (*Server).serveLogin, may: peer.Auth, takes: proto.LoginStart{}, gives: proto.Login{}, as: asFrames, work: true},
+	{Method: "DELETE", Path: "/v1/servers/{name}/auth", Summary: "Log out of a remote server",
+		serve: (*Server).serveLogout, may: peer.Auth, gives: proto.LoginEnded{}},
 	{Method: "GET", Path: "/v1/search", Summary: "Find tools and saved scripts",
 		serve: (*Server).serveSearch, gives: proto.SearchResult{},
 		query: []param{

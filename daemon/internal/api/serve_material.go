@@ -52,7 +52,7 @@ func (s *Server) serveResourceRead(w http.ResponseWriter, r *http.Request, c *pe
 	if err := decode(r, &req); err != nil {
 		return err
 	}
-	return s.serveOneCall(w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
+	return framed(s, w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
 		return s.o.Runs.ReadResource(ctx, c, req, asked)
 	})
 }
@@ -67,7 +67,7 @@ func (s *Server) servePromptGet(w http.ResponseWriter, r *http.Request, c *peer.
 	if len(req.Arguments) > 0 && json.Unmarshal(req.Arguments, &words) != nil {
 		return fault.New(fault.UsageError, "arguments must be an object of texts")
 	}
-	return s.serveOneCall(w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
+	return framed(s, w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
 		return s.o.Runs.GetPrompt(ctx, c, req, asked)
 	})
 }

@@ -111,13 +111,13 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *peer.Calle
 	if err := decode(r, &req); err != nil {
 		return err
 	}
-	return s.serveOneCall(w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
+	return framed(s, w, r, func(ctx context.Context, asked func(proto.Frame)) (*proto.CallResult, error) {
 		return s.o.Runs.Call(ctx, c, req, asked)
 	})
 }
 
-// serveOneCall makes a call and writes its result, or the frames of it.
-func (s *Server) serveOneCall(w http.ResponseWriter, r *http.Request, call func(context.Context, func(proto.Frame)) (*proto.CallResult, error)) error {
+// framed does what has one result and writes that, or the frames of it.
+func framed[T any](s *Server, w http.ResponseWriter, r *http.Request, call func(context.Context, func(proto.Frame)) (*T, error)) error {
 	ctx, hangUp := hangUp(r)
 	defer hangUp()
 	kind := wanted(r)
@@ -133,7 +133,7 @@ func (s *Server) serveOneCall(w http.ResponseWriter, r *http.Request, call func(
 		defer mu.Unlock()
 		data, err := proto.Marshal(v)
 		if err != nil {
-			s.o.Log.Error("frame was not written", "type", kind, "err", err)
+			s.o.Log.Error("frame was not written", "type", kind, "error", err)
 			return
 		}
 		_ = out.send(kind, seq, proto.Frame{Seq: seq, Type: kind, Data: data}, true) // the peer may be gone

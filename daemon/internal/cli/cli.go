@@ -123,7 +123,7 @@ func (a *app) root() *cobra.Command {
 	add("work", a.execCommand(), a.runCommand(), a.scriptsCommand(), a.callCommand(), a.searchCommand(), a.catalogCommand(), a.typesCommand(), a.resourcesCommand(), a.promptsCommand(), a.mcpCommand(), a.demoCommand())
 	add("see", a.lsCommand(), a.sessionsCommand(), a.leasesCommand(), a.releaseCommand(), a.restartCommand(), a.runsCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand())
-	add("setup", a.initCommand(), a.trustCommand(), a.presetCommand(), a.opencodeCommand(), a.daemonCommand())
+	add("setup", a.initCommand(), a.trustCommand(), a.authCommand(), a.presetCommand(), a.opencodeCommand(), a.daemonCommand())
 	add("help", a.doctorCommand(), a.versionCommand(), a.completionCommand())
 	help := &cobra.Command{Use: "help [COMMAND]", Short: "Explain a command", GroupID: "help",
 		RunE: func(cmd *cobra.Command, args []string) error {

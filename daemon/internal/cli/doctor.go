@@ -167,6 +167,8 @@ func (d *doctor) servers(ctx context.Context, c *client.Client, s proto.Status) 
 		switch srv.Status {
 		case "invalid", "failed", "crash-loop":
 			level, hint = "problem", "tenon ls "+srv.Name+" shows more"
+		case "needs-auth":
+			level, hint = "note", "tenon auth "+srv.Name
 		case "untrusted":
 			level, hint = "note", "tenon trust"
 		}

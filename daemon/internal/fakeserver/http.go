@@ -101,6 +101,9 @@ func (w *web) routes() http.Handler {
 	mux.HandleFunc("DELETE /mcp", w.delete)
 	mux.HandleFunc("GET /sse", w.oldStream)
 	mux.HandleFunc("POST /message", w.oldPost)
+	if w.s.o.login.issuer != "" {
+		return w.s.o.login.guard(mux)
+	}
 	return w.guard(mux)
 }
 

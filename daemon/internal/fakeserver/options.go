@@ -54,6 +54,10 @@ over HTTP:
   --resume                  streams carry event ids and can be resumed after a drop
   --token T                 demand "Authorization: Bearer T"
   --token-rotates           each new session needs the next token: T, T.1, T.2 …
+  --login ISSUER            demand a token that ISSUER vouches for (RFC 7662), and say so in metadata
+  --login-client ID:SECRET  whom ISSUER knows this server as
+  --login-scope S           the scope that a token needs
+  --login-call-scope S      the scope that a call needs besides
 
 tools:
 `
@@ -95,6 +99,7 @@ type options struct {
 	resume       bool
 	token        string
 	tokenRotates bool
+	login        login
 	help         bool
 }
 
@@ -226,6 +231,14 @@ func (o *options) setHTTP(name string, p *words) error {
 		o.token = p.next()
 	case "--token-rotates":
 		o.tokenRotates = true
+	case "--login":
+		o.login.issuer = p.next()
+	case "--login-client":
+		o.login.client, o.login.secret, _ = strings.Cut(p.next(), ":")
+	case "--login-scope":
+		o.login.scope = p.next()
+	case "--login-call-scope":
+		o.login.callScope = p.next()
 	default:
 		return fmt.Errorf("unknown flag; see --help")
 	}

@@ -15,12 +15,16 @@ type approval = proto.Approval
 
 // dial connects the pool to one server.
 func (d *daemon) dial(ctx context.Context, def *config.Definition, roots []string, o upstream.Observer) (upstream.Conn, error) {
-	return upstream.Connect(ctx, d.record, upstream.Spec{
+	spec := upstream.Spec{
 		Name: def.Server.Name, Kind: def.Server.Kind,
 		Command: def.Command, Env: environ(def.BaseEnv, def.Env), Cwd: def.Cwd,
 		URL: def.URL, Headers: def.Headers,
 		StartTimeout: def.Server.StartTimeout, Secrets: def.Secrets, Roots: roots, Observer: o,
-	})
+	}
+	if t, ok := loginOf(def); ok {
+		spec.Login = d.logins.Source(t)
+	}
+	return upstream.Connect(ctx, d.record, spec)
 }
 
 // startHelper starts the compile helper like any other child: in a group of
@@ -42,7 +46,7 @@ func (d *daemon) startHelper(command []string) (script.HelperProc, error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // no polite waits
 		if err := p.Stop(ctx, proctree.Steps{}); err != nil {
-			d.log.Warn("compile helper did not end", "err", err)
+			d.log.Warn("compile helper did not end", "error", err)
 		}
 		_ = p.Stdout.Close()
 		_ = p.Stderr.Close()

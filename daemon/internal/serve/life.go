@@ -184,10 +184,10 @@ func (d *daemon) shutdown() {
 	}()
 	d.hub.Close()
 	if err := d.bridge.Close(ctx, "the daemon is stopping"); err != nil {
-		d.log.Warn("bridges did not close", "err", err)
+		d.log.Warn("bridges did not close", "error", err)
 	}
 	if err := d.mcp.Close(ctx); err != nil {
-		d.log.Warn("MCP connections did not close", "err", err)
+		d.log.Warn("MCP connections did not close", "error", err)
 	}
 	d.shutdownListeners(ctx)
 	d.close(ctx)
@@ -197,24 +197,25 @@ func (d *daemon) shutdown() {
 func (d *daemon) close(ctx context.Context) {
 	_ = d.mcp.Close(ctx) // once more where nothing was served
 	if err := d.runs.Close(ctx, fault.New(fault.Cancelled, "the daemon is stopping")); err != nil {
-		d.log.Warn("runs did not all end", "err", err)
+		d.log.Warn("runs did not all end", "error", err)
 	}
 	d.leases.Close()
 	if err := d.pool.Close(ctx); err != nil {
-		d.log.Warn("servers did not all end", "err", err)
+		d.log.Warn("servers did not all end", "error", err)
 	}
 	d.tending.Wait()
+	d.logins.Close()
 	d.network.Close()
 	if err := d.engine.Close(); err != nil {
-		d.log.Warn("engine did not close", "err", err)
+		d.log.Warn("engine did not close", "error", err)
 	}
 	d.sessions.Close()
 	d.catalog.Close()
 	if err := d.history.Close(); err != nil {
-		d.log.Warn("history did not close", "err", err)
+		d.log.Warn("history did not close", "error", err)
 	}
 	if err := d.record.Close(); err != nil {
-		d.log.Warn("record of processes did not close", "err", err)
+		d.log.Warn("record of processes did not close", "error", err)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"tenon/daemon/internal/run"
 	"tenon/daemon/internal/session"
 	"tenon/daemon/internal/shelf"
+	"tenon/daemon/internal/upstream/auth"
 )
 
 // daemon is every room of one daemon.
@@ -50,6 +51,7 @@ type daemon struct {
 	consent  *consent.Router
 	history  *history.Store
 	network  *outbound.Network
+	logins   *auth.Keeper
 	calls    *call.Path
 	shelf    *shelf.Shelf
 	engine   *embedded.Engine
@@ -85,7 +87,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	// Before anything is served: what a killed predecessor left behind.
 	ended, err := d.record.Sweep(ctx, log)
 	if err != nil {
-		log.Warn("leftovers of the former daemon could not all be ended", "err", err)
+		log.Warn("leftovers of the former daemon could not all be ended", "error", err)
 	}
 	if ended > 0 {
 		log.Info("ended process groups that the former daemon left behind", "groups", ended)
@@ -118,6 +120,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Redactor: o.secrets, Log: log})
 	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged, Settled: d.numbers.settled})
 	d.network = outbound.New(outbound.Options{})
+	d.logins = auth.New(auth.Options{Dir: filepath.Join(o.Paths.State, "tokens"), Network: d.network, Secrets: o.secrets.Put, Log: log})
 	d.openShelf()
 	d.calls = call.New(call.Options{
 		Leases: call.FromLeases(d.leases), Catalog: d.catalog, Memory: d.memory, Consent: d.consent, History: d.history,
@@ -143,7 +146,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	d.api = api.New(api.Options{
 		Services: api.Services{
 			Callers: d.peers, Life: life{d}, Servers: servers{d}, Sessions: sessions{d}, Leases: leases{d},
-			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Scripts: scripts{d}, Events: d.hub, Bridge: d.bridge, MCP: d.mcp,
+			Runs: runs{d}, Approvals: approvals{d}, Presets: presets{d}, Logins: logins{d}, Scripts: scripts{d}, Events: d.hub, Bridge: d.bridge, MCP: d.mcp,
 			Metrics: d.numbers,
 		},
 		Gate: d.gate, Log: log,

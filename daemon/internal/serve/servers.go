@@ -11,6 +11,7 @@ import (
 	"tenon/daemon/internal/config"
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/peer"
+	"tenon/daemon/internal/upstream/auth"
 	"tenon/proto"
 )
 
@@ -117,7 +118,7 @@ func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n c
 	srv := view.Servers[n.Server]
 	row := proto.Server{
 		Name: srv.Name, Namespace: n.Namespace, Status: "idle", Scope: string(srv.Scope), Kind: srv.Kind,
-		Origin: fmt.Sprintf("%s:%d", srv.Origin.File, srv.Origin.Line), Command: srv.Command, URL: srv.URL,
+		Origin: fmt.Sprintf("%s:%d", srv.Origin.File, srv.Origin.Line), Command: srv.ShownCommand(), URL: srv.ShownURL(),
 		MaxInstances: srv.MaxInstances, Warnings: slices.Clone(srv.Notes), Instances: []proto.Instance{},
 	}
 	if srv.Origin.Format != "" && srv.Origin.Format != config.FormatTenon {
@@ -146,6 +147,14 @@ func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n c
 		row.Detail = st.Detail
 	case s.d.waitsForAnswer(proto.Lease{Server: srv.Name}):
 		row.Detail = "waits for an answer"
+	}
+	if t, ok := loginOf(def); ok {
+		switch st := s.d.logins.Source(t).Status(); st.State {
+		case auth.Needed:
+			row.Status, row.Detail = "needs-auth", st.Detail+"; log in with: tenon auth "+srv.Name
+		case auth.Limited:
+			row.Warnings = append(row.Warnings, st.Detail+"; log in again with: tenon auth "+srv.Name)
+		}
 	}
 	for _, i := range s.d.pool.Instances() {
 		if i.Definition().Template == def.Template {

@@ -213,7 +213,7 @@ func (s *Source) Logout(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	if err := s.k.revoke(ctx, r); err != nil {
-		s.k.o.Log.Warn("the authorization server was not told of a logout", "server", s.target.Server, "err", r.hide(err.Error()))
+		s.k.o.Log.Warn("the authorization server was not told of a logout", "server", s.target.Server, "error", r.hide(err.Error()))
 	}
 	if err := os.Remove(s.file.path); err != nil && !os.IsNotExist(err) {
 		return false, releasing(lock, fault.New(fault.InternalError, "the login to server %s cannot be removed: %w", s.target.Server, err))

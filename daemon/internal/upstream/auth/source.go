@@ -106,7 +106,7 @@ func (s *Source) wants(ctx context.Context, scope string) error {
 		return true
 	})
 	if err != nil {
-		s.k.o.Log.Warn("what a server wants of its login was not kept", "server", s.target.Server, "err", err)
+		s.k.o.Log.Warn("what a server wants of its login was not kept", "server", s.target.Server, "error", err)
 	}
 	if scope == "" {
 		return s.target.unauthorized("server %s wants more rights than its login has", s.target.Server)
@@ -241,7 +241,7 @@ func (s *Source) renew(ctx context.Context, stale string) (string, error) {
 // worthless: it serves until the daemon ends.
 func (s *Source) keep(r *record) {
 	if err := s.file.write(r); err != nil {
-		s.k.o.Log.Error("login was not kept", "server", s.target.Server, "err", err)
+		s.k.o.Log.Error("login was not kept", "server", s.target.Server, "error", err)
 		s.file.hold(r)
 	}
 	s.tell(r)

@@ -64,7 +64,7 @@ func (p *Path) entries(ctx context.Context, req Request, learn func(catalog.Entr
 // list starts the server if it must and learns its tools; nil on failure.
 func (c *call) list(ctx context.Context) *catalog.List {
 	held, use, err := c.p.o.Leases.Take(ctx, lease.Request{
-		Def: c.def, Scope: c.server.Scope, Key: c.key,
+		Def: c.def, Scope: c.server.Scope, Key: c.key, Looks: true,
 		Holder: lease.Holder{Session: c.session, Root: c.root, Run: c.req.Run, Dir: c.cwd},
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (p *Path) Tools(ctx context.Context, req Request) (*catalog.List, error) {
 		fault.New(fault.TimeoutExceeded, "server %s was not listed within %s", c.server.Name, firstLook))
 	defer cancel()
 	held, use, err := p.o.Leases.Take(ctx, lease.Request{
-		Def: c.def, Scope: c.server.Scope, Key: c.key,
+		Def: c.def, Scope: c.server.Scope, Key: c.key, Looks: true,
 		Holder: lease.Holder{Session: c.session, Root: c.root, Dir: c.cwd},
 	})
 	if err != nil {

@@ -139,7 +139,7 @@ func (c *call) holding(ctx context.Context, do func(ctx context.Context, use Use
 		fault.New(fault.TimeoutExceeded, "server %s did not answer %s within %s", c.server.Name, c.toolName, firstLook))
 	defer cancel()
 	held, use, err := c.p.o.Leases.Take(ctx, lease.Request{
-		Def: c.def, Scope: c.server.Scope, Key: c.key,
+		Def: c.def, Scope: c.server.Scope, Key: c.key, Looks: true,
 		Holder: lease.Holder{Session: c.session, Root: c.root, Run: c.req.Run, Dir: c.cwd},
 	})
 	if err != nil {

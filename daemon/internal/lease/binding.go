@@ -43,8 +43,9 @@ type binding struct {
 
 // seen is what a session last saw of a binding.
 type seen struct {
-	gen uint64
-	dir string
+	gen  uint64
+	dir  string
+	lost bool // another instance before, which its user was not told of yet
 }
 
 // alive reports whether the binding has an instance that serves or will.
@@ -153,12 +154,14 @@ func (m *Manager) useLocked(ctx context.Context, b *binding, r *Request, turned 
 	b.lastUsed, b.idleFrom = now, now
 	b.last = r.Holder
 	b.def = r.Def // the same process, perhaps with newer limits
-	if before, known := b.seen[r.Holder.Session]; !known || before.gen != gen {
-		u.Replaced = known && !stateless(r.Def, r.Scope)
-		if !known {
-			before.dir = r.Holder.Dir
-		}
-		b.seen[r.Holder.Session] = seen{gen: gen, dir: before.dir}
+	before, known := b.seen[r.Holder.Session]
+	if !known {
+		before.dir = r.Holder.Dir
+	}
+	lost := before.lost || known && before.gen != gen && !stateless(r.Def, r.Scope)
+	u.Replaced = lost && !r.Looks
+	if now := (seen{gen, before.dir, lost && r.Looks}); !known || now != before {
+		b.seen[r.Holder.Session] = now
 	}
 	if run := m.runs[r.Holder.Run]; run != nil {
 		run.uses++

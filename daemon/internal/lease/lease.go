@@ -29,6 +29,9 @@ type Request struct {
 	Scope  config.Scope
 	Key    string // from ScopeKey
 	Holder Holder
+	// Looks says that nothing is called: what the session has lost is left to be
+	// told with its next call.
+	Looks bool
 	// Timeout is how long the call is expected to last at most. A use whose
 	// Done never comes is taken back after the longer of this and the server's
 	// CallWall, plus a minute.

@@ -241,6 +241,19 @@ func TestIdleInstancesEndAndTheNextUseIsToldOnce(t *testing.T) {
 		t.Error("told twice")
 	}
 	u.Done()
+	w.clock.pass(d.Server.IdleTimeout)
+	w.m.Sweep()
+	pooltest.Eventually(t, "no instance again", func() bool { return len(w.pool.Instances()) == 0 })
+	look := request(d, "a", "")
+	look.Looks = true
+	if u = w.take(look); u.Replaced {
+		t.Error("a look was told what belongs to a call")
+	}
+	u.Done()
+	if u = w.take(request(d, "a", "")); !u.Replaced {
+		t.Error("after a look the next call was not told")
+	}
+	u.Done()
 	other := w.take(request(d, "b", ""))
 	if other.Replaced {
 		t.Error("b had no state to lose")

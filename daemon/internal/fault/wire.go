@@ -48,6 +48,9 @@ func FromWire(w *proto.Error) *Error {
 	if !e.Kind.Valid() {
 		e.Kind, e.Message = InternalError, w.Kind+": "+w.Message
 	}
+	if e.Message == "" { // of our own making none is
+		e.Message = "a failure without a message"
+	}
 	return e
 }
 

@@ -269,7 +269,7 @@ func failureOf(m proto.RPCMessage) error {
 	case m.Error.Data != nil:
 		return fault.FromWire(m.Error.Data)
 	}
-	return fault.New(fault.InternalError, "%s", m.Error.Message)
+	return fault.New(fault.InternalError, "%s", orElse(m.Error.Message, "the other end refused without a word"))
 }
 
 // tell sends a notification.

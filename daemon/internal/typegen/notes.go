@@ -142,13 +142,14 @@ func write(b *strings.Builder, v *value) {
 	}
 }
 
-// quote writes a string literal. JSON's is one of TypeScript too.
+// quote writes a string literal. JSON's is one of TypeScript too; what shows
+// nothing by itself is an escape in it.
 func quote(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(text) // a string always encodes
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(legible.JSON([]byte(strings.TrimSuffix(b.String(), "\n"))))
 }
 
 // Property is a property's name as TypeScript has it, quoted where it must be.

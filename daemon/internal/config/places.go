@@ -1,11 +1,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -31,7 +33,7 @@ type stamp struct {
 	mtime  int64
 	fresh  bool
 	dir    bool // only presence counts
-	odd    bool // a folder or a pipe where a file should be; devices are nothing
+	odd    bool // where a file should be is a folder, a pipe or what cannot be told; devices are nothing
 }
 
 // named reports whether something that should be a file bears the name.
@@ -43,7 +45,8 @@ const freshFor = 20 * time.Millisecond
 func stampOf(path string, dir bool) stamp {
 	info, err := os.Stat(path)
 	if err != nil {
-		return stamp{dir: dir}
+		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		return stamp{dir: dir, odd: !dir && !gone}
 	}
 	if dir {
 		return stamp{exists: true, dir: true}

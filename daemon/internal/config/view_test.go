@@ -165,8 +165,9 @@ func TestABadEditKeepsTheLastGoodViewAndSaysWhere(t *testing.T) {
 // means that there is none.
 func TestWhatIsNoFileKeepsTheLastGoodView(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
-		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a pipe":           func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder":         func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link to itself": func(path string) error { return os.Symlink(path, path) },
 	} {
 		w := newWorld(t)
 		file := w.user(`{"servers": {"a": {"command": "sh"}}}`)
@@ -178,7 +179,7 @@ func TestWhatIsNoFileKeepsTheLastGoodView(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := w.view()
-		if v.Servers["a"] == nil || len(v.Notes) != 1 || !v.Notes[0].Error || !strings.Contains(v.Notes[0].Message, "not a regular file") {
+		if v.Servers["a"] == nil || len(v.Notes) != 1 || !v.Notes[0].Error || v.Notes[0].File != file {
 			t.Errorf("%s: %v %+v", name, v.Names(), v.Notes)
 		}
 	}

@@ -58,6 +58,8 @@ func (s *Store) database(ctx context.Context) (*sql.DB, error) {
 		_ = s.db.Close() // nobody could read what it holds
 		s.db = nil
 	}
+	// A caller who leaves must not undo what was taken in so far.
+	ctx = context.WithoutCancel(ctx)
 	db, err := s.usable(ctx)
 	var u *unusable
 	if errors.As(err, &u) {

@@ -22,8 +22,13 @@ type server struct {
 	done chan struct{}   // closed when Serve has returned
 }
 
-// headerTimeout bounds how long a peer may take to send its headers.
-const headerTimeout = 10 * time.Second
+const (
+	// headerTimeout bounds how long a peer may take to send its headers.
+	headerTimeout = 10 * time.Second
+	// idleTimeout is how long a peer may keep a connection on which it asks nothing;
+	// each costs an open file, of which there may be 1,024.
+	idleTimeout = 2 * time.Minute
+)
 
 // listen opens the socket and, where it is configured, TCP.
 func (d *daemon) listen(lock *local.Lock) error {
@@ -52,7 +57,7 @@ func (d *daemon) listen(lock *local.Lock) error {
 // serve starts one HTTP server; shutdown ends it.
 func (d *daemon) serve(l net.Listener, unix *local.Listener, h http.Handler) {
 	s := &server{unix: unix, done: make(chan struct{}), http: &http.Server{
-		Handler: h, ConnContext: peer.ConnContext, ReadHeaderTimeout: headerTimeout,
+		Handler: h, ConnContext: peer.ConnContext, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: api.MaxHeader, ErrorLog: log.New(io.Discard, "", 0), // peers that vanish are no news
 	}}
 	d.servers = append(d.servers, s)

@@ -8,6 +8,7 @@ import { startDaemon } from "./daemon.ts"
 import { Failure, isFailure } from "./failure.ts"
 import { rpc, type Handlers, type RequestOptions, type Rpc } from "./rpc.ts"
 import { openSocket } from "./socket.ts"
+import { watch } from "./watch.ts"
 import { within } from "./within.ts"
 
 /** What a bridge needs to know of its host. */
@@ -20,6 +21,8 @@ export interface BridgeOptions {
   handlers: Handlers
   /** Runs after each hello and before `opened` resolves: tells the daemon again what it must know. */
   onOpen?(hello: HelloResult): Promise<void>
+  /** After how many milliseconds of silence a daemon that is waited for is asked for a sign of life; see watch.ts. */
+  silence?: number
 }
 
 /** A bridge to the daemon. */
@@ -48,6 +51,10 @@ const backoff = [100, 250, 500, 1_000, 2_000, 5_000, 10_000, 30_000]
 const helloTimeout = 5_000
 /** How long a close waits for the daemon's answer. */
 const closeTimeout = 200
+
+/** What is to be done about a daemon that does not answer. */
+const silent =
+  "it may be stopped or hang, and whether what was running has taken effect is unknown; tenon daemon status looks, tenon daemon stop --force ends it"
 
 interface Open {
   hello: HelloResult
@@ -124,31 +131,56 @@ async function dial(
   greeted: (open: Open) => void,
 ): Promise<Open> {
   const socket = await openSocket(await startDaemon(options.bin, options.env))
-  const connection = rpc(socket, options.handlers)
   let isOpen = false
+  let end = (_why: Failure) => {}
+  const life = watch(
+    {
+      waits: () => connection.waiting() > 0,
+      ask: () => connection.ask(),
+      dead: () => end(Failure("DaemonUnavailable", "the tenon daemon does not answer", silent)),
+    },
+    options.silence,
+  )
+  const connection = rpc(socket, options.handlers, life.heard)
   const gone = new Promise<void>((resolve) => {
-    socket.onclose = (event) => {
-      const why = Failure(
-        "DaemonUnavailable",
-        `the connection to the tenon daemon was lost${event.reason ? `: ${event.reason}` : ""}`,
-        "what was running has ended; try again",
-      )
+    end = (why) => {
+      end = () => {}
+      life.end()
       connection.end(why)
+      socket.close() // of one that hangs no more is heard
       if (isOpen) lost(why)
       resolve()
     }
+    socket.onclose = (event) =>
+      end(
+        Failure(
+          "DaemonUnavailable",
+          `the connection to the tenon daemon was lost${event.reason ? `: ${event.reason}` : ""}`,
+          "what was running has ended; try again",
+        ),
+      )
   })
   socket.onerror = () => {} // onclose follows and says all there is
-  await new Promise<void>((resolve) => {
+  const opening = new Promise<void>((resolve) => {
     socket.onopen = () => resolve()
     void gone.then(resolve)
   })
+  if (
+    !(await within(
+      opening.then(() => true),
+      helloTimeout,
+    ))
+  ) {
+    const why = refusal(undefined, options.hello.build.version)
+    end(why)
+    throw why
+  }
   const hello = await within(
     connection.request("bridge/hello", { protocol, ...options.hello }).catch((failure: Failure) => failure),
     helloTimeout,
   )
   if (hello === undefined || isFailure(hello) || hello.protocol !== protocol) {
-    socket.close()
+    end(Failure("DaemonUnavailable", "the tenon daemon refused this plugin"))
     throw refusal(hello, options.hello.build.version)
   }
   const open: Open = {

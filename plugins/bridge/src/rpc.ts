@@ -32,6 +32,10 @@ export interface Rpc {
     options?: RequestOptions,
   ): Promise<Methods[M]["result"]>
   notify<M extends keyof Methods>(method: M, params: Methods[M]["params"]): void
+  /** How many requests wait for their answer. */
+  waiting(): number
+  /** Asks for any answer at all; nobody waits for it. */
+  ask(): void
   /** Ends everything that is pending, both ways, with this failure. */
   end(failure: Failure): void
 }
@@ -42,8 +46,8 @@ interface Pending {
   type: string | undefined
 }
 
-/** Speaks JSON-RPC over an open socket, whose messages it takes over. */
-export function rpc(socket: Socket, handlers: Handlers): Rpc {
+/** Speaks JSON-RPC over an open socket, whose messages it takes over. `heard` is told of each. */
+export function rpc(socket: Socket, handlers: Handlers, heard: () => void): Rpc {
   const pending = new Map<number, Pending>()
   const handling = new Map<number | string, AbortController>()
   let last = 0
@@ -81,6 +85,7 @@ export function rpc(socket: Socket, handlers: Handlers): Rpc {
   }
 
   socket.onmessage = (event) => {
+    heard()
     let message: RPCMessage
     try {
       message = check<RPCMessage>("RPCMessage", JSON.parse(String(event.data)))
@@ -97,6 +102,8 @@ export function rpc(socket: Socket, handlers: Handlers): Rpc {
 
   return {
     notify: (method, params) => send({ method, params }),
+    waiting: () => pending.size,
+    ask: () => send({ id: ++last, method: "status/get", params: { session: "" } }),
     end(failure) {
       if (ended) return
       ended = failure

@@ -241,3 +241,30 @@ test("the allow-list is the daemon's", () => {
   const fixture = new URL("../../../proto/fixtures/environment.json", import.meta.url)
   assert.deepEqual([...hostVariables].sort(), JSON.parse(readFileSync(fixture, "utf8")).sort())
 })
+
+test("a daemon that hangs is not waited for, and is met again when it goes on", async () => {
+  let hangs = false
+  const never = new Promise<never>(() => {})
+  const daemon = await double({
+    "status/get": () => (hangs ? never : Promise.reject(fault("UsageError", "no session"))),
+    "catalog/search": async () => {
+      while (!hangs && daemon.sent("status/get").length < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+      return hangs ? never : { items: [], total: 0, remaining: 0, next: null }
+    },
+  })
+  const bridge = open(daemon.bin, { silence: 50 })
+  await bridge.opened(5_000)
+  await bridge.request("catalog/search", { query: "slow, but it gives signs of life" })
+  hangs = true
+  await assert.rejects(
+    bridge.request("catalog/search", { query: "x" }),
+    failure(({ kind, message, hint }) => {
+      assert.equal(kind, "DaemonUnavailable")
+      assert.match(message, /does not answer/)
+      assert.match(hint, /unknown/)
+    }),
+  )
+  hangs = false
+  assert.ok(await bridge.opened(5_000))
+  await bridge.request("catalog/search", { query: "again" })
+})

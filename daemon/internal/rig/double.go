@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -48,7 +49,7 @@ type double struct {
 	policies []Policy // the last that matches counts
 	asks     []*Asked
 	notices  []proto.Notice
-	changes  int // catalog/changed so far
+	changes  atomic.Int64 // catalog/changed so far; counted by the reader, which must not wait
 }
 
 // Hello says how the double introduces itself and where the daemon is.
@@ -182,15 +183,8 @@ func (d *double) Close(Nothing, *Nothing) error {
 func (d *double) Seen(_ Nothing, out *[]byte) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	*out, err = json.Marshal(map[string]any{"asks": d.asks, "notices": d.notices, "catalogChanged": d.changes})
+	*out, err = json.Marshal(map[string]any{"asks": d.asks, "notices": d.notices, "catalogChanged": d.changes.Load()})
 	return err
-}
-
-// changed counts a notification that lists have changed.
-func (d *double) changed() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.changes++
 }
 
 // AgentCommand is a program to run below the double, as the agent's shell tool would.

@@ -136,7 +136,7 @@ func (b *bridge) read() {
 		case m.Method == proto.MethodQuestion:
 			b.question(m)
 		case m.Method == proto.MethodCatalogChanged:
-			b.d.changed()
+			b.d.changes.Add(1)
 		case len(m.ID) > 0:
 			go b.serve(m)
 		}

@@ -19,7 +19,9 @@ func (m *Manager) End(id, reason string) error {
 	}
 	all := m.familyLocked(s, 0)
 	m.mu.Unlock()
-	m.endAll(all, reason)
+	for _, s := range all {
+		m.end(s, reason, nil)
+	}
 	return nil
 }
 
@@ -43,26 +45,25 @@ func (s *Session) Contains(id string) bool {
 	return s.m.belowLocked(id, s.ID)
 }
 
-// endAll takes sessions out and tells of it, each exactly once.
-func (m *Manager) endAll(sessions []*Session, reason string) {
-	for _, s := range sessions {
-		m.mu.Lock()
-		if m.sessions[s.ID] != s {
-			m.mu.Unlock()
-			continue
-		}
-		delete(m.sessions, s.ID)
-		s.update(func(f *facts) { f.state = Ending; f.note = reason })
-		s.bridges = nil
-		close(s.ended)
-		tell := m.onEnd
+// end takes a session out and tells of it, exactly once. still, where given, is
+// asked with Manager.mu held whether it is to end even now.
+func (m *Manager) end(s *Session, reason string, still func() bool) {
+	m.mu.Lock()
+	if m.sessions[s.ID] != s || still != nil && !still() {
 		m.mu.Unlock()
+		return
+	}
+	delete(m.sessions, s.ID)
+	s.update(func(f *facts) { f.state = Ending; f.note = reason })
+	s.bridges = nil
+	close(s.ended)
+	tell := m.onEnd
+	m.mu.Unlock()
 
-		m.revoke(s)
-		m.log.Info("session ended", "session", s.ID, "reason", reason)
-		for _, f := range tell {
-			f(s.ID, reason)
-		}
+	m.revoke(s)
+	m.log.Info("session ended", "session", s.ID, "reason", reason)
+	for _, f := range tell {
+		f(s.ID, reason)
 	}
 }
 
@@ -96,8 +97,10 @@ func (m *Manager) sweeper(every time.Duration) {
 // calls it by itself.
 func (m *Manager) Sweep() {
 	type ending struct {
-		s   *Session
-		why string
+		s       *Session
+		why     string
+		used    time.Time
+		bridges int
 	}
 	var over []ending
 	m.mu.Lock()
@@ -106,15 +109,18 @@ func (m *Manager) Sweep() {
 	for _, s := range m.sessions {
 		at, why := m.endsLocked(s, children)
 		if !at.IsZero() && !now.Before(at) {
-			over = append(over, ending{s, why})
+			over = append(over, ending{s, why, s.lastUsed, len(s.bridges)})
 		}
 	}
 	for _, s := range m.surplusLocked(now, children) {
-		over = append(over, ending{s, "there were too many sessions, and it was idle longest"})
+		over = append(over, ending{s, "there were too many sessions, and it was idle longest", s.lastUsed, len(s.bridges)})
 	}
 	m.mu.Unlock()
 	for _, e := range over {
-		m.endAll([]*Session{e.s}, e.why)
+		// Ending those before it took time, in which somebody may have come.
+		m.end(e.s, e.why, func() bool {
+			return e.s.refs == 0 && e.s.lastUsed.Equal(e.used) && len(e.s.bridges) == e.bridges && !m.parentLocked(e.s.ID)
+		})
 	}
 }
 
@@ -134,6 +140,16 @@ func (m *Manager) surplusLocked(now time.Time, children map[string][]string) []*
 	}
 	sort.Slice(idle, func(i, j int) bool { return idle[i].lastUsed.Before(idle[j].lastUsed) })
 	return idle[:min(n, len(idle))]
+}
+
+// parentLocked tells whether a live session is a child of that one.
+func (m *Manager) parentLocked(id string) bool {
+	for _, s := range m.sessions {
+		if s.Parent() == id {
+			return true
+		}
+	}
+	return false
 }
 
 // childrenLocked are the ids of the live children, by parent.

@@ -314,7 +314,7 @@ func (m *Manager) unref(s *Session) {
 	now := s.refs == 0 && s.State() == Ephemeral && s.Host() != "mcp"
 	m.mu.Unlock()
 	if now {
-		m.endAll([]*Session{s}, "its command has ended")
+		m.end(s, "its command has ended", func() bool { return s.refs == 0 })
 	}
 }
 

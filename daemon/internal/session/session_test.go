@@ -443,3 +443,23 @@ func TestManyAtOnce(t *testing.T) {
 		t.Error("nothing ever ended")
 	}
 }
+
+func TestASessionThatIsUsedWhileOthersEndIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"a", "b", "c"} {
+		if _, err := w.Named(id, "/d", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var release func()
+	w.OnEnd(func(id, _ string) { // whose turn it is first is not said
+		if release == nil {
+			release = w.Ref(map[string]string{"a": "b", "b": "c", "c": "a"}[id])
+		}
+	})
+	w.pass(24 * time.Hour)
+	if got := w.endings(); len(got) != 2 {
+		t.Errorf("ended: %v; one was taken up again meanwhile", got)
+	}
+	release()
+}

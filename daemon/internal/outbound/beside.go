@@ -113,7 +113,11 @@ func (b *neighbour) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	res, err := b.n.transport(allow).RoundTrip(req.WithContext(context.WithValue(ctx, targetKey{}, t)))
+	// A connection for each request: one that was kept may have been closed by the
+	// other side meanwhile, and what is sent here is not sent twice.
+	own := b.n.newTransport(allow)
+	own.DisableKeepAlives = true
+	res, err := own.RoundTrip(req.WithContext(context.WithValue(ctx, targetKey{}, t)))
 	if err == nil {
 		return res, nil
 	}

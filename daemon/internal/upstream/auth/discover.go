@@ -76,7 +76,7 @@ func (w *web) discover(ctx context.Context, t Target, c challenge) (*place, erro
 			return nil, err
 		}
 		origin := u.Scheme + "://" + u.Host
-		found, err := w.server(ctx, origin, &p.meta)
+		found, err := w.server(ctx, origin, true, &p.meta)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (w *web) discover(ctx context.Context, t Target, c challenge) (*place, erro
 func (w *web) anyServer(ctx context.Context, issuers []string, into *serverMeta) error {
 	var last error
 	for _, issuer := range issuers[:min(len(issuers), 5)] {
-		found, err := w.server(ctx, issuer, into)
+		found, err := w.server(ctx, issuer, false, into)
 		if found {
 			return nil
 		}
@@ -157,8 +157,10 @@ func within(resource string, server *url.URL) bool {
 }
 
 // server reads the metadata of an authorization server, at the places and in
-// the order that the MCP specification gives.
-func (w *web) server(ctx context.Context, issuer string, into *serverMeta) (bool, error) {
+// the order that the MCP specification gives. With old, for servers without
+// metadata of their own, any issuer on the same host is taken: protocol 2025-03-26
+// asked there and named no issuer.
+func (w *web) server(ctx context.Context, issuer string, old bool, into *serverMeta) (bool, error) {
 	u, err := w.address("the authorization server", issuer)
 	if err != nil {
 		return false, err
@@ -182,7 +184,7 @@ func (w *web) server(ctx context.Context, issuer string, into *serverMeta) (bool
 		}
 		// RFC 8414 section 3.3: else one server could speak for another. A slash
 		// at the end is forgiven, as real servers differ in it.
-		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") && !(old && strings.HasPrefix(m.Issuer, issuer+"/")) {
 			return false, fmt.Errorf("the authorization server %s publishes the metadata of another issuer, %s", clip(issuer, 200), clip(m.Issuer, 200))
 		}
 		*into = m

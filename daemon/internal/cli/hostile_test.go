@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -75,5 +76,16 @@ func TestNoWordOfAServerActsOnATerminal(t *testing.T) {
 				t.Errorf("%.40q: a server's line looks like one of tenon's: %.200q", args, line)
 			}
 		}
+	}
+}
+
+func TestCompletionOffersOnlyPlainWords(t *testing.T) {
+	got := offered([]string{
+		"read\tReads \x1b[2Ja file", "list-items", "a.b/c:d@e", "größe", "$(reboot)", "`reboot`", "a;reboot", "a b", "a&b", "a|b", "a>b", "a'b", `a"b`, "a\nb", "a*", "~", "!x", "#x", "a\\b",
+		"\u202ea", "a\u200b", "\x1b", "-\tdash",
+	})
+	want := []string{"read\t" + `Reads \x1b[2Ja file`, "list-items", "a.b/c:d@e", "größe", "-\tdash"}
+	if !slices.Equal(got, want) {
+		t.Errorf("offered are %q", got)
 	}
 }

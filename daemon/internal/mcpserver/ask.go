@@ -144,6 +144,10 @@ func (a asker) Question(ctx context.Context, q proto.Question) (proto.Answer, er
 			return proto.Answer{Unavailable: "the MCP client cannot show this kind of question"}, nil
 		}
 		p.Meta = nil // the server's tokens are none of the client's
+		if a.x.c.mode.server == "" {
+			// Beside tenon's own questions: whose this is must not be the server's to say.
+			p.Message = "Server " + legible.Line(q.Server) + " asks: " + legible.Show(p.Message)
+		}
 		return answer(a.x.ss.Elicit(on, &p))
 	case q.Kind == "sampling" && a.x.samples():
 		var p mcp.CreateMessageWithToolsParams

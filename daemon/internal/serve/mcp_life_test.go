@@ -401,6 +401,9 @@ func TestAServersFormReachesTheClientWithItsFieldsInOrder(t *testing.T) {
 			if z, a, m := strings.Index(line, `"zulu"`), strings.Index(line, `"alpha"`), strings.Index(line, `"mike"`); z < 0 || a < z || m < a {
 				t.Errorf("asked with %s", line)
 			}
+			if !strings.Contains(line, `"Server fake asks: who?"`) {
+				t.Errorf("whose question it is: %s", line)
+			}
 			return
 		}
 	}

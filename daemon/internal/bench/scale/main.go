@@ -1,7 +1,7 @@
 // Command scale measures what grows with the number of sessions, of tools and of
 // runs at once: time of a call and of a run, memory of the daemon. It uses the
 // binary as it is shipped, a daemon of its own, and doubles of a plugin's host.
-// Usage: scale --tenon bin/tenon [--samples 200]
+// Usage: scale --tenon bin/tenon [--samples 200] [--only sessions|runs|tools]
 package main
 
 import (
@@ -20,10 +20,11 @@ func main() {
 	rig.PlayRole()
 	tenon := flag.String("tenon", "bin/tenon", "the binary to measure, as it is shipped")
 	samples := flag.Int("samples", 200, "how often each time is taken")
+	only := flag.String("only", "", "sessions, runs or tools; all of them without it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := measure(ctx, *tenon, *samples); err != nil {
+	if err := measure(ctx, *tenon, *samples, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
@@ -36,16 +37,23 @@ var (
 	runCounts     = []int{1, 10, 100, 500}
 )
 
-func measure(ctx context.Context, tenon string, samples int) error {
+func measure(ctx context.Context, tenon string, samples int, only string) error {
 	tenon, err := filepath.Abs(tenon)
 	if err != nil {
 		return err
 	}
-	if err := bySessions(ctx, tenon, samples); err != nil {
-		return fmt.Errorf("by sessions: %w", err)
+	if only == "" || only == "sessions" {
+		if err := bySessions(ctx, tenon, samples); err != nil {
+			return fmt.Errorf("by sessions: %w", err)
+		}
 	}
-	if err := byRuns(ctx, tenon); err != nil {
-		return fmt.Errorf("by runs: %w", err)
+	if only == "" || only == "runs" {
+		if err := byRuns(ctx, tenon); err != nil {
+			return fmt.Errorf("by runs: %w", err)
+		}
+	}
+	if only != "" && only != "tools" {
+		return nil
 	}
 	for _, n := range toolCounts {
 		if err := byTools(ctx, tenon, n, samples); err != nil {

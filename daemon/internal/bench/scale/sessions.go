@@ -154,22 +154,34 @@ func byRuns(ctx context.Context, tenon string) error {
 	if err := l.run(0, `await tools.all.echo(`+echo+`)`); err != nil { // starts what is started once
 		return err
 	}
+	hosts := []*rig.Host{l.host} // one may have 256 requests in work
+	for i := 1; i < 4; i++ {
+		h, err := l.StartHost(fmt.Sprintf("host%d", i), l.dir, rig.HostOptions{})
+		if err != nil {
+			return err
+		}
+		a := proto.Attach{Session: session(i), Directory: l.dir, Agent: "build", Rules: rig.AllowAll("build")}
+		if err := failed(l.Attach(h, a)); err != nil {
+			return err
+		}
+		hosts = append(hosts, h)
+	}
 	t := newTable("runs at once", "until all of them wait", "daemon")
 	for _, n := range runCounts {
 		start := time.Now()
-		ids, ended := make([]int64, n), make(chan struct{}, n)
+		ids, ended := make([]int64, n), make(chan error, n)
 		for i := range n {
-			ids[i] = l.host.NextID()
+			h := hosts[i%len(hosts)]
+			ids[i] = h.NextID()
 			go func() {
-				_, _ = l.host.Start(proto.RunStart{Origin: l.origin(0), Directory: l.dir, Code: `await tools.all.sleep({ms: 600000})`}, ids[i])
-				ended <- struct{}{}
+				ended <- failed(h.Start(proto.RunStart{Origin: l.origin(i % len(hosts)), Directory: l.dir, Code: `await tools.all.sleep({ms: 600000})`}, ids[i]))
 			}()
 		}
-		err := l.untilCalls(ctx, n)
+		err := l.untilCalls(ctx, n, ended)
 		waited := time.Since(start)
 		held, errHeld := l.resident()
-		for _, id := range ids {
-			_ = l.host.Cancel(id, "user")
+		for i, id := range ids {
+			_ = hosts[i%len(hosts)].Cancel(id, "user") // all of them are awaited next
 		}
 		for range n {
 			<-ended
@@ -185,8 +197,9 @@ func byRuns(ctx context.Context, tenon string) error {
 	return t.print()
 }
 
-// untilCalls waits until the shared server has n calls in flight.
-func (l *lab) untilCalls(ctx context.Context, n int) error {
+// untilCalls waits until the shared server has n calls in flight. A run that has
+// ended by then has failed.
+func (l *lab) untilCalls(ctx context.Context, n int, ended chan error) error {
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		var leases []proto.Lease
@@ -199,6 +212,12 @@ func (l *lab) untilCalls(ctx context.Context, n int) error {
 		}
 		if uses == n {
 			return nil
+		}
+		select {
+		case err := <-ended:
+			ended <- err // it is counted
+			return fmt.Errorf("a run of %d at once: %w", n, err)
+		default:
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d calls in flight after 2 min, want %d", uses, n)

@@ -101,7 +101,7 @@ func TestAFullRuntimeDirectory(t *testing.T) {
 	small := filepath.Join(t.TempDir(), "run")
 	disk(t, small, "256k")
 	t.Setenv("TMPDIR", small)
-	g := newStage(t, setting{}).open()
+	g := newStage(t, setting{alone: true}).open()
 	g.times("a runtime directory that is full for a while", func(int) {
 		free := g.fill(small)
 		g.bystander()

@@ -27,7 +27,7 @@ import (
 // else waits for them.
 func TestSilentClients(t *testing.T) {
 	g := newStage(t, setting{}).open()
-	const post = "POST /v1/exec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	post := "POST /v1/exec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTenon-Dir: " + g.s.Work + "\r\n"
 	body := `{"code":"'x'.repeat(4000000)","maxOutputBytes":8388608}`
 	whole := fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", post, len(body), body)
 	g.times("six silent clients at once", func(int) {
@@ -153,7 +153,7 @@ func TestSilentServers(t *testing.T) {
     "deaf": { "url": "http://%s/mcp", "startTimeout": "2s" },
     "quits": { "url": "http://%s/mcp", "startTimeout": "2s" },`, deaf.Addr(), quits.Addr())}).open()
 	for _, name := range []string{"deaf", "quits"} {
-		g.times("an HTTP server that "+name, func(int) {
+		g.times(name+", an HTTP server", func(int) {
 			c := g.begin("call", "--json", name, "echo", `{"text":"x"}`)
 			g.bystander()
 			if c.wait(); c.code() == 0 || !strings.Contains(c.out.String()+c.err.String(), name) {

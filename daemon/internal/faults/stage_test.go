@@ -58,6 +58,7 @@ const config = `{
 type setting struct {
 	servers, more string            // of the configuration
 	prepare       func(work string) // is called before anything is in the directory
+	alone         bool              // not beside other tests
 }
 
 // stage is the product with a bystander, and the book of what was given to somebody.
@@ -78,6 +79,9 @@ type stage struct {
 // newStage sets the stage; open lets the bystander in.
 func newStage(t *testing.T, with setting) *stage {
 	t.Helper()
+	if !with.alone {
+		t.Parallel() // most of the time something is waited for
+	}
 	work := t.TempDir()
 	if with.prepare != nil {
 		with.prepare(work)

@@ -77,24 +77,39 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) (unkn
 	}
 	defer f.Close()
 	intents, status := readJournal(f)
+	// Parsed once: thousands may be left, and whoever asks for history waits.
+	run, err := tx.PrepareContext(ctx, `INSERT OR IGNORE INTO runs (id, life, session, surface, engine, cwd, started, status)
+		VALUES (?, ?, ?, ?, ?, ?, ?, 'running')`)
+	if err != nil {
+		return 0, err
+	}
+	defer run.Close()
+	call, err := tx.PrepareContext(ctx, `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+		WHERE NOT EXISTS (SELECT 1 FROM calls WHERE run = ?3 AND life = ?1 AND intent = ?2)`)
+	if err != nil {
+		return 0, err
+	}
+	defer call.Close()
+	end, err := tx.PrepareContext(ctx, `UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ? WHERE id = ? AND status = 'running'`)
+	if err != nil {
+		return 0, err
+	}
+	defer end.Close()
 	var ends []entry
 	for id, e := range intents {
 		switch e.Type {
 		case "end":
 			ends = append(ends, e) // once their runs are there
 		case "run":
-			_, err = tx.ExecContext(ctx, `INSERT OR IGNORE INTO runs (id, life, session, surface, engine, cwd, started, status)
-				VALUES (?, ?, ?, ?, ?, ?, ?, 'running')`, e.Run, life, e.Session, e.Surface, e.Engine, e.Cwd, e.At)
+			_, err = run.ExecContext(ctx, e.Run, life, e.Session, e.Surface, e.Engine, e.Cwd, e.At)
 		default:
 			outcome := status[id]
 			if outcome == "" {
 				outcome = "unknown"
 			}
 			var taken sql.Result
-			taken, err = tx.ExecContext(ctx, `INSERT INTO calls (life, intent, run, n, session, server, tool, instance, started, status)
-				SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
-				WHERE NOT EXISTS (SELECT 1 FROM calls WHERE run = ?3 AND life = ?1 AND intent = ?2)`,
-				life, int64(id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
+			taken, err = call.ExecContext(ctx, life, int64(id), e.Run, e.Call, e.Session, e.Server, e.Tool, e.Instance, e.At, outcome)
 			if err == nil && outcome == "unknown" {
 				unknown += affected(taken)
 			}
@@ -104,8 +119,7 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) (unkn
 		}
 	}
 	for _, e := range ends {
-		if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = ?, kind = ?, ended = ?, calls = ? WHERE id = ? AND status = 'running'`,
-			e.Status, e.Kind, e.At, e.Calls, e.Run); err != nil {
+		if _, err := end.ExecContext(ctx, e.Status, e.Kind, e.At, e.Calls, e.Run); err != nil {
 			return 0, err
 		}
 	}

@@ -9,9 +9,12 @@
 #   make context-cost   what tools cost a model's context, directly and through tenon
 #   make scale   time and memory by sessions, runs at once and tools
 #   make soak    minutes of load with faults, bounded
+#   make faults  every fault of docs/reliability.md; FAULTS=50 for how often (10)
 #   make mutants each case on a build with the fault it is about: it must fail there
 #   make fuzz    every parser of outside bytes for a second; FUZZ=60s for longer
 #   make audit   known weaknesses of what we depend on; says when it cannot ask
+#   make dist    a release in dist/: binaries, npm packages, checksums; then smoke
+#   make smoke   tries what is in dist/ from an empty directory
 #   make clean   removes what was built
 
 SHELL    := /bin/bash
@@ -33,7 +36,7 @@ BUNDLE   := daemon/internal/cli/opencode/bundle
 CARRIED  := opencode-v1/package.json $(addprefix opencode-v1/dist/,tenon.js tui.js) \
   $(addprefix opencode-v2/dist/,server.js tui.js rpc.js package.json)
 
-.PHONY: build generate plugins demo test lint fmt bench scale context-cost fuzz soak mutants audit clean
+.PHONY: build generate plugins demo test lint fmt bench scale context-cost fuzz faults soak mutants audit dist smoke clean
 .DEFAULT_GOAL := build
 
 build: generate plugins
@@ -88,6 +91,10 @@ context-cost: build
 fuzz: generate
 	@./test/fuzz
 
+# What takes a minute by itself is left out where FAULTS is 1.
+faults: build
+	@FAULTS=$${FAULTS:-10} $(GO) test -race -count=1 -timeout 6h -v ./daemon/internal/faults
+
 soak: build
 	@./test/soak
 
@@ -100,5 +107,12 @@ mutants: build
 audit: generate
 	@GO='$(GO)' NPM='$(NPM)' GOVULNCHECK='$(GOVULNCHECK)' ./test/audit
 
+dist: generate plugins
+	@GO='$(GO)' NPM='$(NPM)' VERSION='$(VERSION)' release/build dist
+	@release/smoke dist
+
+smoke:
+	@release/smoke dist
+
 clean:
-	rm -rf bin node_modules test/node_modules test/hosts/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)/opencode-*
+	rm -rf bin dist node_modules test/node_modules test/hosts/node_modules plugins/*/dist $(ENGINE)/qjs $(BUNDLE)/opencode-*

@@ -28,9 +28,9 @@ import (
 func TestSilentClients(t *testing.T) {
 	g := newStage(t, setting{}).open()
 	post := "POST /v1/exec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTenon-Dir: " + g.s.Work + "\r\n"
-	body := `{"code":"'x'.repeat(4000000)","maxOutputBytes":8388608}`
+	body := `{"code":"'x'.repeat(1000000)","maxOutputBytes":2097152}`
 	whole := fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", post, len(body), body)
-	g.times("six silent clients at once", func(int) {
+	g.times("silent clients, six at once", func(int) {
 		var all sync.WaitGroup
 		bad := make(chan error, 16)
 		for name, text := range map[string]string{
@@ -153,7 +153,7 @@ func TestSilentServers(t *testing.T) {
     "deaf": { "url": "http://%s/mcp", "startTimeout": "2s" },
     "quits": { "url": "http://%s/mcp", "startTimeout": "2s" },`, deaf.Addr(), quits.Addr())}).open()
 	for _, name := range []string{"deaf", "quits"} {
-		g.times(name+", an HTTP server", func(int) {
+		g.times("an HTTP server that "+map[string]string{"deaf": "says nothing", "quits": "hangs up in the middle"}[name], func(int) {
 			c := g.begin("call", "--json", name, "echo", `{"text":"x"}`)
 			g.bystander()
 			if c.wait(); c.code() == 0 || !strings.Contains(c.out.String()+c.err.String(), name) {

@@ -15,7 +15,8 @@ const p = await gh.get({ then: { call: 1 }, toJSON: {}, valueOf: 1, toString: 2,
 out.promise = [p.then.call, JSON.stringify(p.toJSON), p.length];
 
 const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__', 'prototype'];
-out.names = (await Promise.all(names.map(name => call('gh', name, { name })))).every((r, i) => r.name === names[i]);
+out.names = true;
+for (const name of names) out.names &&= (await call('gh', name, { name })).name === name;
 out.thenable = [typeof tools.then, typeof tools.gh.then];
 
 try { await gh.deep({}) } catch (e) { out.deep = e.kind }

@@ -225,11 +225,15 @@
   // --- calls -----------------------------------------------------------------
   const waiting = create(null);
   let last = 0;
-  const ask = (operation, a, b, text, raw, timeout) => new P((resolve, refuse) => {
-    const id = ++last;
-    waiting[id] = { resolve, refuse, error: new ToolError('') }; // it keeps the caller's stack
-    host(operation, id, a, b, text, raw, timeout);
-  });
+  const ask = (operation, a, b, text, raw, timeout) => {
+    // It keeps the caller's stack, which costs by the frame: here it is a short one.
+    const error = new ToolError('');
+    return new P((resolve, refuse) => {
+      const id = ++last;
+      waiting[id] = { resolve, refuse, error };
+      host(operation, id, a, b, text, raw, timeout);
+    });
+  };
   // Written without a prototype: a program may have given all objects a toJSON.
   const faultText = (kind, message, server, tool, hint) => stringify({ __proto__: null, kind, message, server, tool, hint });
   const refused = (kind, message, server, tool, hint) => {

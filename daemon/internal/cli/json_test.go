@@ -89,6 +89,7 @@ var withoutDaemon = map[string]string{
 	"prompts": "", "prompts list": "", "prompts get": "x",
 	"run": "x", "scripts": "", "scripts list": "", "scripts show": "x", "scripts save": "x -",
 	"preset": "", "preset list": "", "preset show": "", "preset use": "yolo",
+	"auth": "x", "auth login": "x", "auth status": "", "auth logout": "x",
 	"daemon status": "",
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"tenon/daemon/internal/fault"
@@ -155,9 +154,4 @@ func plain(err error) error {
 		return fmt.Errorf("there is no answer within %s", askWithin)
 	}
 	return err
-}
-
-// isWeb is whether an address can be shown in a browser.
-func isWeb(u *url.URL) bool {
-	return (strings.EqualFold(u.Scheme, "https") || strings.EqualFold(u.Scheme, "http")) && u.Host != ""
 }

@@ -257,7 +257,20 @@ func (c *call) recheck(ctx context.Context, use Use, newest listed) (same bool, 
 	}
 	c.tool = now
 	current := c.p.o.Current(c.req.View)
-	return current == nil || current.Hash == c.decided, nil
+	if current == nil || current.Hash == c.decided {
+		return true, nil
+	}
+	// Most edits of a configuration are about something else: the rules are asked
+	// again without giving up a place that was waited for. Only humans take so
+	// long that it must not be kept meanwhile.
+	switch verdict := c.decide(ctx); {
+	case verdict.Action == policy.Allow, verdict.Action == policy.Ask && c.stillGranted():
+		return true, nil
+	case verdict.Action == policy.Ask:
+		return false, nil
+	default:
+		return false, c.denied(verdict)
+	}
 }
 
 // project is the directory that remembered approvals belong to.

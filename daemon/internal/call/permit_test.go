@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,24 @@ func TestRulesTightenAtTheNextCallAndInTheQueue(t *testing.T) {
 	r.current = &loose
 	if _, err := r.call("echo", `{"text":"x"}`); err == nil || err.Kind != fault.PermissionDenied {
 		t.Errorf("loosened: %+v", err)
+	}
+}
+
+func TestAnEditOfTheConfigurationCostsNoPlaceInTheQueue(t *testing.T) {
+	r := newRig(t)
+	r.mustCall("echo", `{"text":"x"}`)
+	before, edits := len(r.shelf.taken), 0
+	r.shelf.onTake = func() { // somebody saves while each call waits
+		edits++
+		edited := *r.view
+		edited.Hash = fmt.Sprintf("edit-%d", edits)
+		r.current = &edited
+	}
+	for range 3 {
+		r.mustCall("echo", `{"text":"x"}`)
+	}
+	if n := len(r.shelf.taken) - before; n != 3 {
+		t.Errorf("three calls took an instance %d times", n)
 	}
 }
 

@@ -309,10 +309,19 @@ type failed struct{ kind fault.Kind }
 
 func (f failed) Error() string { return fmt.Sprintf("ended with %s", f.kind) }
 
+// exit is an end with a code of its own, which is no failure to speak of.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
 // finish writes a failure and gives the exit code.
 func (a *app) finish(err error) int {
 	if err == nil {
 		return 0
+	}
+	var code exit
+	if errors.As(err, &code) {
+		return int(code)
 	}
 	var f failed
 	if errors.As(err, &f) {

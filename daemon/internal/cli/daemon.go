@@ -18,7 +18,8 @@ import (
 func (a *app) daemonCommand() *cobra.Command {
 	return group("daemon", "Run, stop and look at the daemon",
 		a.daemonRunCommand(), a.daemonStartCommand(), a.daemonStopCommand(), a.daemonRestartCommand(),
-		a.daemonStatusCommand(), a.daemonLogsCommand())
+		a.daemonStatusCommand(), a.daemonLogsCommand(),
+		a.daemonInstallCommand(), a.daemonUninstallCommand())
 }
 
 // daemonDocument is the --json form of start and restart: what a plugin needs

@@ -171,7 +171,9 @@ func TestAFollowedLogGoesOnOverItsFiles(t *testing.T) {
 	code := make(chan int, 1)
 	go func() { code <- Main(ctx, o) }()
 
-	line := func(n int) string { return recorded("2026-01-01T10:00:00Z", "INFO", fmt.Sprint("line ", n), `,"run":"r"`) }
+	line := func(n int) string {
+		return recorded("2026-01-01T10:00:00Z", "INFO", fmt.Sprint("line ", n), `,"run":"r"`)
+	}
 	want := ""
 	shown := func(n int) string {
 		want += fmt.Sprintf("2026-01-01T10:00:00.000Z INFO  line %d run=r\n", n)

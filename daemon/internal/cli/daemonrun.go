@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/serve"
+	"tenon/proto"
 )
 
 type daemonRunOptions struct {
@@ -20,6 +22,7 @@ type daemonRunOptions struct {
 	background bool // started by a client: the log goes to its file
 	startFD    uint // the start lock, passed down
 	readyFD    uint // where to say that we serve
+	supervised bool // by systemd or launchd
 }
 
 func (a *app) daemonRunCommand() *cobra.Command {
@@ -31,6 +34,8 @@ func (a *app) daemonRunCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return daemonRun(cmd, o) },
 	}
 	f := c.Flags()
+	f.BoolVar(&o.supervised, "supervised", false, "for service managers: log to the file, wait for a daemon that runs already,\n"+
+		"never end for idleness, exit with 75 where a newer build should be started")
 	f.BoolVar(&o.background, "background", false, "log to the file")
 	f.UintVar(&o.startFD, "start-fd", 0, "descriptor of the start lock")
 	f.UintVar(&o.readyFD, "ready-fd", 0, "descriptor to report to")
@@ -62,7 +67,11 @@ func daemonRun(cmd *cobra.Command, o *daemonRunOptions) error {
 	options := serve.Options{
 		Paths: paths, UserFile: a.configFile(), LogLevel: level, LogFixed: a.env["TENON_LOG"] != "" || a.flags.verbose, Executable: exe, Environ: a.Environ, Signals: signals,
 	}
-	if !o.background {
+	if o.supervised {
+		options.Supervised = true
+		a.giveWay(cmd.Context())
+	}
+	if !o.background && !o.supervised {
 		options.LogTo = a.Err
 	}
 	if o.startFD != 0 {
@@ -77,7 +86,25 @@ func daemonRun(cmd *cobra.Command, o *daemonRunOptions) error {
 		}
 	}
 	// Signals are the daemon's own to take: the first one drains.
-	return serve.Run(context.WithoutCancel(cmd.Context()), options)
+	err = serve.Run(context.WithoutCancel(cmd.Context()), options)
+	if errors.Is(err, serve.ErrReplaced) {
+		return exit(againPlease)
+	}
+	return err
+}
+
+// againPlease is EX_TEMPFAIL: the service manager starts what is installed now.
+const againPlease = 75
+
+// giveWay asks a daemon that a command has started to end once nothing is lost
+// by it; there may be none.
+func (a *app) giveWay(ctx context.Context) {
+	c, err := a.connect()
+	if err != nil {
+		return
+	}
+	c.NoStart, c.Notice = true, nil
+	_, _ = c.Stop(ctx, proto.StopRequest{WhenIdle: true, Reason: "a service manager starts one"})
 }
 
 // logLevel reads TENON_LOG.

@@ -52,6 +52,10 @@ func doctorRun(ctx context.Context, a *app) error {
 	d := &doctor{app: a}
 	d.places(c)
 	if status, ok := d.daemon(ctx, c); ok {
+		if c.Paths.Runtime != "" {
+			d.resources(status.Health.PID)
+		}
+		d.past(ctx, c)
 		d.config(status)
 		d.servers(ctx, c, status)
 		d.holders(ctx, c)
@@ -107,6 +111,7 @@ func (d *doctor) places(c *client.Client) {
 	if filepath.Dir(c.Paths.Socket) != c.Paths.Runtime {
 		d.say("note", "places", "", "the runtime directory's path is too long for a socket: %s stands in", c.Paths.Socket)
 	}
+	d.disk(c.Paths)
 	for _, dir := range []string{c.Paths.Runtime, c.Paths.State} {
 		if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&0o077 != 0 {
 			d.say("problem", "places", "chmod 700 "+dir, "%s is open to other users (mode %04o)", dir, st.Mode().Perm())
@@ -124,6 +129,9 @@ func (d *doctor) daemon(ctx context.Context, c *client.Client) (proto.Status, bo
 			e = fault.From(err)
 		}
 		d.say("problem", "daemon", e.Hint, "%s", e.Message)
+		if c.Paths.Runtime != "" {
+			d.pulse(c.Paths)
+		}
 		return s, false
 	}
 	d.say("ok", "daemon", "", "pid %d, since %s, %.0f MiB, socket %s", s.Health.PID, s.Health.Started, float64(s.RSSBytes)/(1<<20), s.Socket)
@@ -144,11 +152,14 @@ func (d *doctor) config(s proto.Status) {
 		d.say("ok", "config", "", "%s", f)
 	}
 	for _, p := range s.Problems {
-		level := "problem"
+		level, topic, hint := "problem", "config", p.Hint
 		if isNote(p) {
-			level = "note"
+			level, hint = "note", ""
 		}
-		d.say(level, "config", "", "%s", p.Detail)
+		if strings.HasPrefix(p.Detail, "history") {
+			topic = "history"
+		}
+		d.say(level, topic, hint, "%s", p.Detail)
 	}
 }
 

@@ -90,12 +90,12 @@ var withoutDaemon = map[string]string{
 	"run": "x", "scripts": "", "scripts list": "", "scripts show": "x", "scripts save": "x -",
 	"preset": "", "preset list": "", "preset show": "", "preset use": "yolo",
 	"auth": "x", "auth login": "x", "auth status": "", "auth logout": "x",
-	"daemon status": "",
+	"daemon status": "", "daemon install": "",
 }
 
 // withDaemonOrNot are those that have something to say without one.
 var withDaemonOrNot = []string{
-	"demo", "init", "opencode", "opencode status", "daemon", "daemon run", "daemon start", "daemon stop", "daemon restart", "daemon logs",
+	"demo", "init", "opencode", "opencode status", "daemon", "daemon run", "daemon start", "daemon stop", "daemon restart", "daemon logs", "daemon uninstall",
 	"doctor", "version", "completion", "help",
 	"mcp", // standard output is the protocol's: no document
 }

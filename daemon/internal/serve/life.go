@@ -80,6 +80,9 @@ func (d *daemon) lookIn() time.Duration {
 func (d *daemon) idleExit() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.o.Supervised {
+		return 0
+	}
 	return d.settings.IdleExit
 }
 

@@ -43,6 +43,10 @@ type Options struct {
 	// Environ is the daemon's own environment, KEY=value: the fallback for
 	// what a caller does not send.
 	Environ []string
+	// Supervised is whether a service manager keeps the daemon running: it waits
+	// for one that serves instead of failing, does not end for having nothing to
+	// do, and ends with ErrReplaced where the manager should start a newer build.
+	Supervised bool
 	// Signals stop the daemon: the first gracefully, the second at once. Nil:
 	// only ctx and the API do.
 	Signals <-chan os.Signal
@@ -79,7 +83,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer closeLog()
 	tuneMemory()
 
+	began := executable(o.Executable)
 	lock, err := takeLocks(ctx, &o)
+	if errors.Is(err, errNotNeeded) {
+		return nil
+	}
 	if err != nil {
 		log.Error("not started", "error", err)
 		return err
@@ -118,6 +126,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	log.Info("stopping", "reason", reason)
 	d.shutdown()
 	log.Info("stopped")
+	if o.Supervised && d.newer.Load() != nil && replaced(o.Executable, began) {
+		return ErrReplaced
+	}
 	return nil
 }
 
@@ -129,6 +140,9 @@ func takeLocks(ctx context.Context, o *Options) (*local.Lock, error) {
 			return nil, err
 		}
 		o.Start = lock
+		if o.Supervised {
+			return takeOver(ctx, o)
+		}
 		// By hand: say at once that one is running, instead of waiting for it.
 		return o.Paths.TryLock()
 	}

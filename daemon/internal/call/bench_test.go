@@ -25,7 +25,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkConvert(b *testing.B) {
 	r := newRig(b)
 	res := r.mustCall("echo", `{"text":"hello"}`)
-	c := &call{p: r.path, req: &Request{}}
+	c := &call{p: r.path, req: &Request{View: r.view}}
 	c.server, c.tool = r.view.Servers["fake"], r.path.o.Catalog.Base("def-fake").Named("echo")
 	b.ReportAllocs()
 	for b.Loop() {

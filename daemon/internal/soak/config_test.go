@@ -34,7 +34,7 @@ export function twice(input: { text: string }): string {
 const servers = `{
   "servers": {
     "all": { "command": ["fake", "--name", "all", "--journal", "$WORK/J-all"], "stateless": true },
-    "quick": { "command": ["fake", "--name", "quick", "--journal", "$WORK/J-quick"], "concurrency": 4, "warm": 1 },
+    "quick": { "command": ["fake", "--name", "quick", "--journal", "$WORK/J-quick"], "concurrency": 8, "queueTimeout": "2m", "warm": 1 },
     "noisy": { "command": ["fake", "--name", "noisy", "--stderr", "200000", "--say", "list", "noise on stdout\\n"] },
     "slow": { "command": ["fake", "--name", "slow", "--delay", "call", "300", "--delay", "initialize", "500"] },
     "frail": { "command": ["fake", "--name", "frail", "--exit", "call:40", "3"], "stateless": true },

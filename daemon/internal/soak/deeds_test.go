@@ -134,13 +134,13 @@ func (g *guest) overHTTP() error {
 // loop makes many calls in sequence.
 func (g *guest) loop() error {
 	token := g.w.token()
-	code := fmt.Sprintf(`const text = %q; let n = 0; for (let i = 0; i < 30; i++) if ((await tools.quick.echo({text: "loop-" + i})) === "loop-" + i) n++; [n, await tools.all.echo({text})]`, token)
+	code := fmt.Sprintf(`const text = %q; let n = 0; for (let i = 0; i < 20; i++) if ((await tools.quick.echo({text: "loop-" + i})) === "loop-" + i) n++; [n, await tools.all.echo({text})]`, token)
 	r, ok, err := g.run("calls in sequence", code)
 	if err != nil || !ok {
 		return err
 	}
 	g.w.book.answered(token)
-	return wants(r, []any{30, token})
+	return wants(r, []any{20, token})
 }
 
 func (g *guest) big() error {

@@ -154,6 +154,7 @@ func (g *guest) program(id, code string) proto.RunStart {
 	return proto.RunStart{
 		Origin:    proto.Origin{Session: id, Call: rig.CallID(g.w.ids.Add(1)), Agent: "build"},
 		Directory: g.at.dir, Code: code, Text: modelLimits,
+		TimeoutMS: (hangs - 10*time.Second).Milliseconds(), // on a busy machine a run may last
 	}
 }
 

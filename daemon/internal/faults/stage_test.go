@@ -3,29 +3,15 @@
 package faults
 
 import (
-	"bytes"
-	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // history is read as it stands in its file
-
-	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/rig"
 	"tenon/proto"
 )
@@ -197,77 +183,6 @@ func (g *stage) exec(of, server string, more ...string) {
 	}
 }
 
-// give waits for a command that prints the result of a program with one call of the
-// text, and enters it into the book; false: it printed none.
-func (g *stage) give(c *command, token string) bool {
-	g.Helper()
-	c.wait()
-	var r proto.RunResult
-	if json.Unmarshal(c.out.Bytes(), &r) != nil || !r.OK {
-		return false
-	}
-	if string(r.Value) != strconv.Quote(token) {
-		g.Errorf("%s: the value is %s", token, r.Value)
-	}
-	g.accepted[token] = r.ID
-	return true
-}
-
-// command is a tenon that runs.
-type command struct {
-	g        *stage
-	cmd      *exec.Cmd
-	out, err bytes.Buffer
-	ended    chan struct{}
-}
-
-// begin starts tenon with these words.
-func (g *stage) begin(words ...string) *command {
-	g.Helper()
-	c := &command{g: g, ended: make(chan struct{})}
-	c.cmd = exec.Command(filepath.Join(g.s.Work, "bin", "tenon"), words...)
-	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.err
-	g.start(c)
-	return c
-}
-
-// start starts a command that was made ready.
-func (g *stage) start(c *command) {
-	g.Helper()
-	c.cmd.Dir, c.cmd.Env = g.s.Work, g.s.Environ()
-	if c.cmd.SysProcAttr == nil {
-		c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	}
-	c.cmd.WaitDelay = 5 * time.Second
-	if err := c.cmd.Start(); err != nil {
-		g.Fatal(err)
-	}
-	go func() {
-		defer close(c.ended)
-		_ = c.cmd.Wait()
-	}()
-	g.Cleanup(c.kill)
-}
-
-// kill kills the command alone, not what it has started.
-func (c *command) kill() {
-	_ = c.cmd.Process.Kill()
-	<-c.ended
-}
-
-// wait waits for the end, within a bound; one that hangs is killed.
-func (c *command) wait() {
-	c.g.Helper()
-	select {
-	case <-c.ended:
-	case <-time.After(unhurried):
-		c.kill()
-		c.g.Fatalf("%q hung for %s: %s", c.cmd.Args, unhurried, c.err.String())
-	}
-}
-
-func (c *command) code() int { return c.cmd.ProcessState.ExitCode() }
-
 // until waits for a condition.
 func (g *stage) until(what string, holds func() bool) {
 	g.Helper()
@@ -276,15 +191,6 @@ func (g *stage) until(what string, holds func() bool) {
 			g.Fatalf("after %s: not so: %s", unhurried, what)
 		}
 	}
-}
-
-// received counts the calls with the text in the journal of the fake servers.
-func (g *stage) received(token string) int {
-	raw, err := os.ReadFile(filepath.Join(g.s.Work, "J"))
-	if err != nil {
-		return 0
-	}
-	return bytes.Count(raw, fmt.Appendf(nil, `"text":%q`, token))
 }
 
 // aftermath looks at everything that must be as before.
@@ -326,114 +232,4 @@ func (g *stage) rest() {
 func open(pid int) int {
 	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return len(files)
-}
-
-// get asks the daemon for what a route of it shows.
-func (g *stage) get(path string, into any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), soon)
-	defer cancel()
-	wire := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", g.s.Get("SOCKET"))
-	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tenon"+path, nil)
-	if err != nil {
-		return err
-	}
-	res, err := wire.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, raw)
-	}
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, into)
-}
-
-// live counts the runs that go on.
-func (g *stage) live() int {
-	g.Helper()
-	var rows []proto.Run
-	if err := g.get("/v1/runs?live=true", &rows); err != nil {
-		g.Fatal(err)
-	}
-	return len(rows)
-}
-
-// settled compares the book with history: each result once, as what it was.
-func (g *stage) settled(after string) {
-	g.Helper()
-	for token, id := range g.accepted {
-		var r proto.Run
-		if err := g.get("/v1/runs/"+id, &r); err != nil || r.Status != "ok" || r.Calls != 1 {
-			g.Errorf("after %s: run %s with %s is %s with %d calls in history: %v", after, id, token, r.Status, r.Calls, err)
-		}
-		if calls := g.calls(id); !slices.Equal(calls, []string{"ok"}) {
-			g.Errorf("after %s: the call of run %s with %s is %v in history", after, id, token, calls)
-		}
-	}
-	g.given += len(g.accepted)
-	g.accepted = map[string]string{}
-}
-
-// file opens the history, which a daemon may have open as well.
-func (g *stage) file() *sql.DB {
-	g.Helper()
-	db, err := sql.Open("sqlite", "file:"+g.state("history.db")+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		g.Fatal(err)
-	}
-	return db
-}
-
-// calls is how the calls of a run ended, as history has them.
-func (g *stage) calls(run string) []string {
-	g.Helper()
-	db := g.file()
-	defer db.Close()
-	rows, err := db.Query(`SELECT status FROM calls WHERE run = ?`, run)
-	if err != nil {
-		g.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var status string
-		if err := rows.Scan(&status); err != nil {
-			g.Fatal(err)
-		}
-		all = append(all, status)
-	}
-	if err := rows.Err(); err != nil {
-		g.Fatal(err)
-	}
-	return all
-}
-
-// number is the one number that a query of history gives.
-func (g *stage) number(query string, args ...any) (n int) {
-	g.Helper()
-	db := g.file()
-	defer db.Close()
-	if err := db.QueryRow(query, args...).Scan(&n); err != nil {
-		g.Fatal(err)
-	}
-	return n
-}
-
-// change changes the history of a daemon that does not run.
-func (g *stage) change(query string, args ...any) {
-	g.Helper()
-	db := g.file()
-	_, err := db.Exec(query, args...)
-	g.bear(errors.Join(err, db.Close()))
-}
-
-// failed reports whether a command failed with the kind.
-func (c *command) failed(kind fault.Kind) bool {
-	return c.code() == kind.ExitCode() && strings.Contains(c.err.String()+c.out.String(), string(kind))
 }

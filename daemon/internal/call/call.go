@@ -180,8 +180,10 @@ func (p *Path) Call(ctx context.Context, req Request) (*Result, error) {
 	result, err := c.do(ctx)
 	if err != nil {
 		failure := fault.From(err)
-		if failure.Server == "" {
-			failure.Server, failure.Tool = req.Server, req.Tool
+		if failure.Server == "" { // a copy: it may be why the whole run ends
+			named := *failure
+			named.Server, named.Tool = req.Server, req.Tool
+			failure = &named
 		}
 		if req.OnWarn != nil {
 			for _, w := range c.warnings {

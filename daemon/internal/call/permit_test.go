@@ -229,3 +229,23 @@ func (r *rig) mustAnswer(t *testing.T, tool, args string, reply proto.ApprovalRe
 		t.Fatalf("%+v", err)
 	}
 }
+
+func TestTheReasonOfARunsEndBelongsToAllItsCalls(t *testing.T) {
+	r := newRig(t)
+	r.rule("fake_echo", "ask")
+	reason := fault.New(fault.TimeoutExceeded, "the run is over")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	req := r.request("echo", `{"text":"x"}`)
+	req.Bridge = &bridge{id: "b", human: true, reply: func(ctx context.Context, _ proto.Ask) (proto.AskReply, error) {
+		cancel(reason)
+		<-ctx.Done()
+		return proto.AskReply{}, context.Cause(ctx)
+	}}
+	_, err := r.path.Call(ctx, req)
+	if got := fault.From(err); got == nil || got.Kind != fault.TimeoutExceeded || got.Server != "fake" {
+		t.Errorf("%+v", err)
+	}
+	if reason.Server != "" || reason.Tool != "" {
+		t.Errorf("the call put its own name on what all others of the run are given: %+v", reason)
+	}
+}

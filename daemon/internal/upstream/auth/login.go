@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -82,13 +81,16 @@ func (s *Source) login(ctx context.Context, flow Flow, tell func(Prompt)) (*reco
 		return nil, err
 	}
 	before, err := s.file.read()
-	if err != nil {
-		return nil, err
+	if err != nil { // what comes of this login takes its place
+		s.k.o.Log.Warn("the login before is not used", "server", s.target.Server, "error", err)
 	}
 	if before != nil && before.Issuer != p.meta.Issuer {
 		before = nil
 	}
 	scope := s.scope(p, c, before)
+	if len(scope) > maxScope {
+		return nil, fmt.Errorf("the server names more scopes than can be asked for (%d bytes of %d): write those that you need into oauth.scope of its entry", len(scope), maxScope)
+	}
 	if flow == Device && p.meta.Device == "" {
 		return nil, fmt.Errorf("%s offers no device flow", clip(p.meta.Issuer, 200))
 	}
@@ -207,21 +209,24 @@ func (s *Source) Logout(ctx context.Context) (bool, error) {
 		return false, s.target.unavailable("the login to server %s is held by another process", s.target.Server).Because(err)
 	}
 	r, err := s.file.read()
-	if err != nil || r == nil {
-		return false, releasing(lock, err)
+	if err != nil {
+		s.k.o.Log.Warn("a login is removed unread", "server", s.target.Server, "error", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	if err := s.k.revoke(ctx, r); err != nil {
-		s.k.o.Log.Warn("the authorization server was not told of a logout", "server", s.target.Server, "error", r.hide(err.Error()))
+	if r != nil {
+		ctx, cancel := context.WithTimeout(ctx, askWithin)
+		defer cancel()
+		if err := s.k.revoke(ctx, r); err != nil {
+			s.k.o.Log.Warn("the authorization server was not told of a logout", "server", s.target.Server, "error", r.hide(err.Error()))
+		}
 	}
-	if err := os.Remove(s.file.path); err != nil && !os.IsNotExist(err) {
+	removed, err := s.file.remove()
+	if err != nil {
 		return false, releasing(lock, fault.New(fault.InternalError, "the login to server %s cannot be removed: %w", s.target.Server, err))
 	}
 	s.mu.Lock()
 	s.asked, s.failed = nil, nil
 	s.mu.Unlock()
-	return true, lock.Remove()
+	return removed || r != nil, lock.Remove()
 }
 
 func releasing(lock *local.Lock, err error) error {

@@ -15,7 +15,11 @@ import (
 
 const (
 	recordVersion = 1
-	maxRecord     = 1 << 20 // bytes of a file
+	maxRecord     = 1 << 20  // bytes of a file
+	maxSecret     = 64 << 10 // bytes of a token, of a client's id or secret
+	// maxScope bounds the scopes of a login, which a server names and which stand
+	// in the address that the browser opens.
+	maxScope = 8 << 10
 )
 
 // record is one login on disk.
@@ -97,7 +101,7 @@ type file struct {
 
 // hold keeps a record that the disk does not take, until the file is another.
 func (f *file) hold(r *record) {
-	info, err := os.Stat(f.path)
+	info, err := os.Lstat(f.path)
 	if err != nil {
 		info = nil
 	}
@@ -109,9 +113,12 @@ func (f *file) hold(r *record) {
 // read gives the record as the file has it now, nil where there is none. The
 // file is read again only when it is another: it is replaced, never written to.
 func (f *file) read() (*record, error) {
-	info, err := os.Stat(f.path)
+	info, err := os.Lstat(f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for, a link leads elsewhere
+		return nil, fmt.Errorf("the login cannot be read: %s is no plain file", f.path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if !f.held || f.info != nil {
 			f.rec, f.info, f.held = nil, nil, false
@@ -120,6 +127,11 @@ func (f *file) read() (*record, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(f.path, 0o600); err != nil {
+			return nil, fmt.Errorf("the login is not private: %w", err)
+		}
 	}
 	if f.info != nil && os.SameFile(info, f.info) && info.ModTime().Equal(f.info.ModTime()) && info.Size() == f.info.Size() {
 		return f.rec, nil
@@ -156,8 +168,12 @@ func (f *file) write(r *record) error {
 	if err != nil {
 		return err
 	}
+	if len(data) >= maxRecord {
+		return fmt.Errorf("the login cannot be kept: it has more than %d bytes", maxRecord)
+	}
+	f.sweep()
 	dir := filepath.Dir(f.path)
-	tmp, err := os.CreateTemp(dir, ".new-*") // 0600
+	tmp, err := os.CreateTemp(dir, f.temporary("*")) // 0600
 	if err != nil {
 		return fmt.Errorf("the login cannot be kept: %w", err)
 	}
@@ -180,4 +196,35 @@ func (f *file) write(r *record) error {
 		_ = d.Close()
 	}
 	return nil
+}
+
+// remove forgets the record, here and on the disk, and reports whether there was
+// a file. The lock is held.
+func (f *file) remove() (bool, error) {
+	f.sweep()
+	err := os.Remove(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rec, f.info, f.held = nil, nil, false
+	return err == nil, nil
+}
+
+// temporary names what a record is written to before it takes its place.
+func (f *file) temporary(end string) string {
+	return ".new-" + strings.TrimSuffix(filepath.Base(f.path), ".json") + "-" + end
+}
+
+// sweep removes what processes that were killed in the middle of a write have
+// left: there are tokens in it. The lock is held, so nobody is writing.
+func (f *file) sweep() {
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(f.path), f.temporary("*")))
+	if err != nil {
+		return
+	}
+	for _, path := range left {
+		_ = os.Remove(path) // the next one tries again
+	}
 }

@@ -99,6 +99,9 @@ func (w *web) register(ctx context.Context, m *serverMeta, redirect, scope strin
 	if json.Unmarshal(answer, &got) != nil || got.ID == "" {
 		return client{}, fmt.Errorf("registration at %s gave no client id", clip(m.Issuer, 200))
 	}
+	if len(got.ID) > maxSecret || len(got.Secret) > maxSecret {
+		return client{}, fmt.Errorf("registration at %s gave a client id or secret of more than %d bytes", clip(m.Issuer, 200), maxSecret)
+	}
 	c := client{ID: got.ID, Secret: got.Secret, Method: got.Method, From: registered, Redirect: redirect, Scope: scope, Device: device}
 	switch c.Method {
 	case "none", "client_secret_basic", "client_secret_post":

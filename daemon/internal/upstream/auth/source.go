@@ -25,6 +25,8 @@ type Source struct {
 	failed  error      // guarded by mu; of the last refresh, if it got no answer
 	failing time.Time  // guarded by mu; when that was
 	told    *record    // guarded by mu; whose secrets were told last
+	fresh   string     // guarded by mu; the token that the last refresh gave
+	freshAt time.Time  // guarded by mu; when
 }
 
 // flight is one refresh that all its callers share.
@@ -78,6 +80,8 @@ func (s *Source) Refused(ctx context.Context, token string, status int, header h
 		return "", s.wants(ctx, c.scope)
 	case r.Refresh == "":
 		return "", s.target.unauthorized("the login to server %s has ended: it refuses the token", s.target.Server)
+	case s.justRefreshed(token):
+		return "", s.Rejected() // another would fare no better, and the authorization server be asked with every call
 	}
 	return s.refresh(ctx, token)
 }
@@ -86,6 +90,13 @@ func (s *Source) Refused(ctx context.Context, token string, status int, header h
 // Refused gave.
 func (s *Source) Rejected() error {
 	return s.target.unauthorized("server %s refuses the token of its login", s.target.Server)
+}
+
+// justRefreshed is whether a token came from a refresh a moment ago.
+func (s *Source) justRefreshed(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return token == s.fresh && time.Since(s.freshAt) < again
 }
 
 // missing says that there is no token, and why.
@@ -99,10 +110,14 @@ func (s *Source) missing(r *record) error {
 // wants notes scopes for the next login, which asks for them too.
 func (s *Source) wants(ctx context.Context, scope string) error {
 	err := s.change(ctx, func(r *record) bool {
-		if r == nil || covers(r.Wants, scope) {
+		wants := union(r.Wants, scope)
+		if len(union(r.Scope, wants)) > maxScope { // who names other ones with each refusal gets the last
+			wants = words(scope)
+		}
+		if wants == r.Wants || len(union(r.Scope, wants)) > maxScope {
 			return false
 		}
-		r.Wants = union(r.Wants, scope)
+		r.Wants = wants
 		return true
 	})
 	if err != nil {
@@ -228,11 +243,14 @@ func (s *Source) renew(ctx context.Context, stale string) (string, error) {
 		return "", s.missing(&next)
 	}
 	if err != nil {
-		return "", s.target.unavailable("the token of server %s cannot be refreshed: %s", s.target.Server, r.hide(fault.From(err).Message)).Because(err)
+		return "", s.target.unavailable("the token of server %s cannot be refreshed: %s", s.target.Server, r.hide(err.Error())).Because(err)
 	}
 	// Known as secrets before anybody can see them.
 	s.k.o.Secrets(s.target.id(), next.secrets()...)
 	s.keep(&next)
+	s.mu.Lock()
+	s.fresh, s.freshAt = next.Access, time.Now()
+	s.mu.Unlock()
 	s.k.o.Log.Info("token refreshed", "server", s.target.Server, "expires", next.Expires)
 	return next.Access, nil
 }

@@ -87,6 +87,9 @@ func (t *tokens) into(r *record, asked string, now time.Time) {
 		r.Expires = now.UTC().Add(life)
 	}
 	r.Scope = first(words(t.Scope), words(asked))
+	if len(r.Scope) > maxScope {
+		r.Scope = words(asked)
+	}
 }
 
 // form sends a form to an endpoint that wants to know the client, and reads the
@@ -138,6 +141,8 @@ func (w *web) grant(ctx context.Context, endpoint string, c client, form url.Val
 		return nil, fmt.Errorf("the token endpoint gave a token of type %s; only Bearer can be sent", clip(t.Type, 40))
 	case !sendable(t.Access):
 		return nil, fmt.Errorf("the token endpoint gave a token that cannot be sent")
+	case len(t.Refresh) > maxSecret:
+		return nil, fmt.Errorf("the token endpoint gave a refresh token of more than %d bytes", maxSecret)
 	}
 	return &t, nil
 }
@@ -145,7 +150,7 @@ func (w *web) grant(ctx context.Context, endpoint string, c client, form url.Val
 // sendable is whether a token can stand in a header (RFC 6750 section 2.1, but
 // for characters that issuers use in spite of it).
 func sendable(token string) bool {
-	return len(token) <= 64<<10 && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+	return len(token) <= maxSecret && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 // refreshOnce replaces the tokens of r by one request.

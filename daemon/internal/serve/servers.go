@@ -159,6 +159,9 @@ func (s servers) row(ctx context.Context, c *peer.Caller, view *config.View, n c
 	for _, i := range s.d.pool.Instances() {
 		if i.Definition().Template == def.Template {
 			row.Instances = append(row.Instances, i.Info())
+			if _, revision, err := i.Tools(); err != nil && revision > 0 { // without any list it is said below
+				row.Warnings = append(row.Warnings, "its newest list of tools cannot be used, the one before stays: "+fault.From(err).Message)
+			}
 			if problem := config.KindProblemIn(i.Records().Stderr); srv.Served != nil && problem != "" {
 				row.Warnings = append(row.Warnings, "the last change is not in use: "+problem)
 			}

@@ -31,6 +31,12 @@ func (a *app) authCommand() *cobra.Command {
 	logout := &cobra.Command{Use: "logout SERVER", Short: "Log out of a server, and forget its tokens", Args: args(1, 1),
 		RunE: func(cmd *cobra.Command, words []string) error { return authLogout(cmd.Context(), a, words[0]) }}
 	c := login("auth SERVER", "Log in to a remote server")
+	c.Args = func(cmd *cobra.Command, words []string) error {
+		if len(words) > 1 { // a server stands alone, so the first is a command that is none
+			return unknownCommand(cmd, words[0])
+		}
+		return args(1, 1)(cmd, words)
+	}
 	c.Long = "Logs in to a remote server that wants OAuth: a page opens in your browser, and all sessions\n" +
 		"use the login from then on. Tokens are refreshed by the daemon, and kept for you alone. Where\n" +
 		"there is no browser, a code is typed on a page of any machine, if the server's authorization\n" +

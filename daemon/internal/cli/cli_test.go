@@ -45,6 +45,7 @@ func TestMistakesOnTheCommandLineAreNamedWithTheNearestRightWord(t *testing.T) {
 		{[]string{"status"}, "tenon daemon status, or tenon opencode status"},
 		{[]string{"daemon", "stpo"}, "tenon daemon stop"},
 		{[]string{"runs", "lst"}, "tenon runs list"},
+		{[]string{"auth", "lgout", "notes"}, "tenon auth logout"},
 		{[]string{"exec", "--tiemout", "3s"}, "--timeout"},
 		{[]string{"exec", "--timeout", "soon"}, "soon"},
 		{[]string{"exec", "--timeout", "5", "-e", "1"}, "a duration has a unit"},

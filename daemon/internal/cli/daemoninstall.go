@@ -56,7 +56,7 @@ func (a *app) daemonUninstallCommand() *cobra.Command {
 		Args:  args(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return daemonUninstall(cmd.Context(), o) },
 	}
-	c.Flags().BoolVar(&o.now, "now", false, "also stop it now")
+	c.Flags().BoolVar(&o.now, "now", false, "also stop it now, and start it at no login")
 	return c
 }
 
@@ -218,6 +218,9 @@ func daemonInstall(ctx context.Context, o *daemonInstallOptions) error {
 	}
 	text := m.text(s)
 	if o.print {
+		if o.app.flags.json {
+			return o.app.document(map[string]any{"manager": m.name, "file": m.file, "text": text})
+		}
 		return o.app.write([]byte(text))
 	}
 	if err := o.app.mayInstall(ctx); err != nil {
@@ -229,13 +232,17 @@ func daemonInstall(ctx context.Context, o *daemonInstallOptions) error {
 	}
 	if o.now {
 		if err := command(m.on); err != nil {
-			return err
+			return err.WithHint("%s is written; is a service manager of this user running?", m.file)
 		}
 	}
 	if o.app.flags.json {
 		return o.app.document(map[string]any{"manager": m.name, "file": m.file, "changed": changed, "started": o.now})
 	}
-	o.app.say("%s: %s", m.name, m.file)
+	if changed {
+		o.app.say("wrote %s for %s", m.file, m.name)
+	} else {
+		o.app.say("%s is as it should be", m.file)
+	}
 	if !o.now {
 		for _, c := range m.on {
 			o.app.say("to start it: %s", strings.Join(c, " "))
@@ -287,7 +294,7 @@ func daemonUninstall(ctx context.Context, o *daemonInstallOptions) error {
 		}
 		if o.now {
 			if err := command(m.off); err != nil {
-				return err
+				return err.WithHint("%s is still there; without a service manager: tenon daemon uninstall, then tenon daemon stop", m.file)
 			}
 		}
 		if err := os.Remove(m.file); err != nil {
@@ -309,11 +316,10 @@ func daemonUninstall(ctx context.Context, o *daemonInstallOptions) error {
 }
 
 // command gives commands to the service manager, one after the other.
-func command(commands [][]string) error {
+func command(commands [][]string) *fault.Error {
 	for _, c := range commands {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			return fault.New(fault.UsageError, "%s: %w: %s", strings.Join(c, " "), err, strings.TrimSpace(string(out))).
-				WithHint("the file is written; is a service manager of this user running?")
+			return fault.New(fault.UsageError, "%s: %w: %s", strings.Join(c, " "), err, strings.TrimSpace(string(out)))
 		}
 	}
 	return nil

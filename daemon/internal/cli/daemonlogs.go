@@ -95,6 +95,9 @@ func daemonLogs(ctx context.Context, o *daemonLogsOptions) error {
 		}
 	}
 	if !o.follow {
+		if len(kept) == 0 && o.lines > 0 {
+			o.app.say("of %d lines in %s none is meant", len(before)+len(now), o.path)
+		}
 		return nil
 	}
 	return o.stay(ctx, t, &reader)

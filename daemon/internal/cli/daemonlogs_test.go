@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,11 +73,11 @@ func (l logged) logs(args ...string) string {
 
 const (
 	olderLog = `{"time":"2026-01-01T10:00:00Z","level":"INFO","msg":"serving","pid":1}` + "\n"
-	newerLog = `{"time":"2026-01-01T11:00:00Z","level":"INFO","msg":"run ended","run":"0198-a","session":"s1","kind":"ScriptError"}
+	newerLog = `{"time":"2026-01-01T11:00:00Z","level":"INFO","msg":"run ended","run":"run_0198-a","session":"s1","kind":"ScriptError"}
 {"time":"2026-01-01T11:30:00Z","level":"WARN","msg":"instance gone","server":"browser","instance":"i1","reason":"it ended: \u001b[31mboom"}
 panic: something of the runtime
 	goroutine 1
-{"time":"2026-01-01T12:00:00Z","level":"DEBUG","msg":"call ended","run":"0198-b","session":"s2","server":"fs"}
+{"time":"2026-01-01T12:00:00Z","level":"DEBUG","msg":"call ended","run":"run_0198-b","session":"s2","server":"fs"}
 `
 )
 
@@ -87,16 +88,23 @@ func TestLogsAreSelectedByWhatTheyAreAbout(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--run", "0198-a"}, "2026-01-01T11:00:00.000Z INFO  run ended run=0198-a session=s1 kind=ScriptError\n"},
-		{[]string{"--session", "s2"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=0198-b session=s2 server=fs\n"},
-		{[]string{"--server", "fs"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=0198-b session=s2 server=fs\n"},
+		{[]string{"--run", "0198-a"}, "2026-01-01T11:00:00.000Z INFO  run ended run=run_0198-a session=s1 kind=ScriptError\n"},
+		{[]string{"--run", "run_0198-a"}, "2026-01-01T11:00:00.000Z INFO  run ended run=run_0198-a session=s1 kind=ScriptError\n"},
+		{[]string{"--session", "s2"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=run_0198-b session=s2 server=fs\n"},
+		{[]string{"--server", "fs"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=run_0198-b session=s2 server=fs\n"},
 		{[]string{"--level", "error"}, crash},
-		{[]string{"-n", "1"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=0198-b session=s2 server=fs\n"},
-		{[]string{"--since", "2026-01-01T11:31:00Z"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=0198-b session=s2 server=fs\n"},
+		{[]string{"-n", "1"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=run_0198-b session=s2 server=fs\n"},
+		{[]string{"--since", "2026-01-01T11:31:00Z"}, "2026-01-01T12:00:00.000Z DEBUG call ended run=run_0198-b session=s2 server=fs\n"},
 	} {
 		if got := l.logs(c.args...); got != c.want {
 			t.Errorf("%v gives %q", c.args, got)
 		}
+	}
+	var errs bytes.Buffer
+	o := l.options("daemon", "logs", "--server", "f")
+	o.Out, o.Err = io.Discard, &errs
+	if code := Main(context.Background(), o); code != 0 || !strings.Contains(errs.String(), "of 6 lines") {
+		t.Errorf("where nothing is selected: %d: %s", code, errs.String())
 	}
 	if got := l.logs(); strings.Count(got, "\n") != 6 || !strings.HasPrefix(got, "2026-01-01T10:00:00.000Z INFO  serving pid=1\n") {
 		t.Errorf("all of both files: %q", got)
@@ -112,7 +120,7 @@ func TestLogsAsADocument(t *testing.T) {
 	if err := json.Unmarshal([]byte(l.logs("--json")), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Lines) != 5 || doc.Lines[0].Run != "0198-a" || doc.Lines[2].Msg != "panic: something of the runtime" || doc.File != l.path("daemon.log") {
+	if len(doc.Lines) != 5 || doc.Lines[0].Run != "run_0198-a" || doc.Lines[2].Msg != "panic: something of the runtime" || doc.File != l.path("daemon.log") {
 		t.Errorf("%+v", doc)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -149,7 +150,10 @@ func (d *doctor) config(s proto.Status) {
 		d.say("note", "config", "tenon init writes one", "no configuration file is in effect here; the user's would be %s", d.app.userConfig())
 	}
 	for _, f := range s.Config {
-		d.say("ok", "config", "", "%s", f)
+		broken := slices.ContainsFunc(s.Problems, func(p proto.Problem) bool { return !isNote(p) && strings.HasPrefix(p.Detail, f+":") })
+		if !broken {
+			d.say("ok", "config", "", "%s", f)
+		}
 	}
 	for _, p := range s.Problems {
 		level, topic, hint := "problem", "config", p.Hint

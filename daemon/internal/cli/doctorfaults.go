@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,7 +62,9 @@ func (d *doctor) writable(dir string) {
 		}
 		at = filepath.Dir(at) // it would be made there
 	}
-	if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
+	if st, err := os.Stat(at); err == nil && !st.IsDir() {
+		d.say("problem", "disk", "move it away: ls -ld "+at, "%s is no folder: history and logs are not kept, and no daemon starts", at)
+	} else if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
 		hint := "chmod u+rwx " + at
 		if err == unix.EROFS {
 			hint = "its file system is read-only: mount it writable, or set TENON_STATE_DIR and TENON_RUNTIME_DIR"
@@ -90,6 +93,8 @@ func notAFile(path string) string {
 			return "is a link that leads nowhere"
 		}
 		return ""
+	case errors.Is(err, unix.ENOTDIR): // above it: writable names that
+		return ""
 	case err != nil:
 		return fmt.Sprintf("cannot be looked at (%v)", err)
 	case st.IsDir():
@@ -111,7 +116,7 @@ func (d *doctor) pulse(p local.Paths) {
 	switch state := processState(info.PID); state {
 	case "T", "t":
 		d.say("problem", "daemon", fmt.Sprintf("kill -CONT %d lets it go on; tenon daemon stop --force ends it", info.PID), "the daemon (pid %d) is stopped by a signal", info.PID)
-	case "":
+	case "", "Z", "X": // dead ones may wait for their parent to look
 		d.say("note", "daemon", "the next command ends what it left behind and starts a new one", "the daemon that was here (pid %d, since %s) is gone without having ended: it was killed, or crashed (tenon daemon logs)", info.PID, info.Started.Format(time.RFC3339))
 	case "?":
 	default:

@@ -84,6 +84,23 @@ func TestDoctorNamesWhatStandsInAFilesPlace(t *testing.T) {
 	}
 }
 
+func TestDoctorNamesAFileInADirectorysPlaceOnce(t *testing.T) {
+	x := newExamined(t)
+	if err := os.RemoveAll(x.state()); err != nil {
+		t.Fatal(err)
+	}
+	x.put(x.state(), "a file")
+	got := x.findings()
+	if !says(got, "problem", "disk", x.state(), "is no folder") {
+		t.Errorf("%+v", got)
+	}
+	for _, f := range got {
+		if f.Topic == "files" {
+			t.Errorf("named again: %+v", f)
+		}
+	}
+}
+
 func TestDoctorNamesAHistoryThatWasPutAside(t *testing.T) {
 	x := newExamined(t)
 	old := filepath.Join(x.state(), "history.db.old-2026-01-01")
@@ -143,9 +160,14 @@ func TestDoctorTellsAKilledDaemonFromAStoppedOne(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	_ = child.Kill()
-	_, _ = child.Wait()
-	if got := x.findings(); !says(got, "note", "daemon", fmt.Sprint(child.Pid), "gone without having ended") {
-		t.Errorf("%+v", got)
+	for processState(child.Pid) != "Z" {
+		runtime.Gosched()
+	}
+	for _, reaped := range []bool{false, true} {
+		if got := x.findings(); !says(got, "note", "daemon", fmt.Sprint(child.Pid), "gone without having ended") {
+			t.Errorf("reaped %v: %+v", reaped, got)
+		}
+		_, _ = child.Wait()
 	}
 }
 

@@ -135,10 +135,13 @@ func (f logFilter) wants(l logLine) bool {
 	if l.level < f.level || l.at.Before(f.since) {
 		return false
 	}
-	for key, begin := range map[string]string{"run": f.run, "session": f.session} {
-		if begin != "" && !strings.HasPrefix(l.field(key), begin) {
-			return false
-		}
+	// Of a run the part after its prefix will do: that is what ids differ in.
+	run := strings.TrimPrefix(f.run, runPrefix)
+	if run != "" && !strings.HasPrefix(strings.TrimPrefix(l.field("run"), runPrefix), run) {
+		return false
+	}
+	if !strings.HasPrefix(l.field("session"), f.session) {
+		return false
 	}
 	return f.server == "" || l.field("server") == f.server
 }

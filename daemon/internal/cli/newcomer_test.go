@@ -29,6 +29,9 @@ func TestLsSaysWhichEditDoesNotCount(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.out, "fake") || !strings.Contains(got.err, `the nearest known key is "command"`) {
 		t.Errorf("%+v", got)
 	}
+	if got := p.run("doctor"); got.code != 1 || !strings.Contains(got.out, "problem  config") || strings.Contains(got.out, "ok       config") {
+		t.Errorf("doctor calls one file right and wrong: %+v", got)
+	}
 }
 
 func TestAToolListThatIsNotKnownYetSaysHowToGetIt(t *testing.T) {

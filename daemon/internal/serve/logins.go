@@ -89,10 +89,10 @@ func (l logins) find(c *peer.Caller, name string) (*config.View, string, *auth.S
 	l.d.history.Redactor().Add(def.Secrets...)
 	t, ok := loginOf(def)
 	if !ok {
-		e := fault.New(fault.ConfigError, "server %s is not logged in to", n.Server).At(n.Server, "")
+		e := fault.New(fault.ConfigError, "server %s takes no login", n.Server).At(n.Server, "")
 		switch {
 		case def.URL == "":
-			return nil, "", nil, e.WithHint("only servers with a url are: this one is a process")
+			return nil, "", nil, e.WithHint("only servers with a url do: this one is a process")
 		case def.OAuth != nil && def.OAuth.Off:
 			return nil, "", nil, e.WithHint("its entry says oauth: false")
 		}

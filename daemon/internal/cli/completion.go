@@ -186,6 +186,7 @@ func (a *app) completeFlags(root *cobra.Command, servers, sessions, runs lister)
 		"exec engine": append([]string{"embedded"}, process.Names()...), "exec sandbox": sandboxModes(),
 		"exec typecheck": typechecks, "exec where": wheres, "init import": importable,
 		"runs status": runStatuses, "runs list status": runStatuses, "runs stats by": statsBy,
+		"daemon logs level": logLevels,
 	}
 	namespaces := func(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
 		list, err := c.Servers(ctx)
@@ -201,6 +202,7 @@ func (a *app) completeFlags(root *cobra.Command, servers, sessions, runs lister)
 	known := map[string]lister{
 		"mcp server": servers, "search namespace": namespaces, "runs server": servers, "runs list server": servers,
 		"resources read server": servers, "prompts get server": servers, "scripts save run": runs,
+		"daemon logs run": runs, "daemon logs server": servers,
 	}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,9 @@ type daemonLogsOptions struct {
 	lines  int
 	want   logFilter
 }
+
+// logLevels are what --level takes.
+var logLevels = []string{"debug", "info", "warn", "error"}
 
 func (a *app) daemonLogsCommand() *cobra.Command {
 	o := &daemonLogsOptions{app: a}
@@ -39,7 +43,7 @@ func (a *app) daemonLogsCommand() *cobra.Command {
 				return err
 			}
 			if o.want.level.UnmarshalText([]byte(level)) != nil {
-				return fault.New(fault.UsageError, "--level is %q", level).WithHint("it may be debug, info, warn or error")
+				return fault.New(fault.UsageError, "--level is %q", level).WithHint("it may be one of %s", strings.Join(logLevels, ", "))
 			}
 			o.path, o.want.session = p.LogFile(), a.flags.session
 			return daemonLogs(cmd.Context(), o)

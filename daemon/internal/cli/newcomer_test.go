@@ -74,6 +74,7 @@ func TestTabCompletesServersToolsAndNoFiles(t *testing.T) {
 		"fake\n:3":           {"resources", ""},
 		"fake\n:36\n":        {"prompts", "get", "--server", ""},
 		"embedded\n":         {"run", "--engine", ""},
+		"warn\n":             {"daemon", "logs", "--level", ""},
 	} {
 		if got := p.run(append([]string{"__complete"}, args...)...); !strings.Contains(got.out, want) {
 			t.Errorf("%v: want %q: %+v", args, want, got)

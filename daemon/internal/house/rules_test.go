@@ -58,13 +58,13 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// longest is how many lines a file of shipped code may have: one that is longer
-// holds two things.
+// longest is how many lines a file of shipped code may have, the JavaScript in the
+// binary too: one that is longer holds two things.
 const longest = 400
 
 func TestFilesCanBeReadInASitting(t *testing.T) {
 	for _, file := range tracked(t) {
-		if n := strings.Count(read(t, file), "\n"); shipped(file) && n > longest {
+		if n := strings.Count(read(t, file), "\n"); n > longest && (shipped(file) || strings.HasSuffix(file, ".js")) {
 			t.Errorf("%s has %d lines, more than %d", file, n, longest)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 //go:embed prelude/*.js
 var preludeFiles embed.FS
 
-// Core and console are those of every engine.
-var preludeOrder = []string{"core.js", "console.js", "timers.js", "text.js", "url.js", "intl.js", "form.js", "fetch.js"}
+// The first three are those of every engine.
+var preludeOrder = []string{"core.js", "asks.js", "console.js", "timers.js", "text.js", "url.js", "intl.js", "form.js", "fetch.js"}
 
 const (
 	pageSize = 64 << 10
@@ -172,6 +172,8 @@ func preludeSource(name string) (string, error) {
 	switch name {
 	case "core.js":
 		return guest.Core, nil
+	case "asks.js":
+		return guest.Asks, nil
 	case "console.js":
 		return guest.Console, nil
 	}

@@ -15,18 +15,20 @@ import (
 	"tenon/daemon/internal/fault"
 )
 
-// Core and Console are functions in JavaScript, as expressions. Core is called
-// with the one function that leads out, host(operation, …), and returns what the
-// others are called with; see prelude/core.js.
+// Core, Asks and Console are functions in JavaScript, as expressions. Core is
+// called with the one function that leads out, host(operation, …), and returns
+// what the others are called with, in this order; see prelude/core.js.
 var (
 	//go:embed prelude/core.js
 	Core string
+	//go:embed prelude/asks.js
+	Asks string
 	//go:embed prelude/console.js
 	Console string
 )
 
-// The operations of host(operation, …); prelude/core.js has the same list. An
-// engine numbers its own from [OpOwn] on.
+// The operations of host(operation, …); prelude/core.js and prelude/asks.js have
+// the same list. An engine numbers its own from [OpOwn] on.
 const (
 	OpCall = iota
 	OpLog

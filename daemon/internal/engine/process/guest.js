@@ -1,6 +1,6 @@
 // The inside of a process: it speaks with the host over two inherited pipes, a
 // JSON array a line each way, and gives the program its globals. What stands
-// before it in the file are core and console, the parts that every engine has.
+// before it in the file are core, asks and consoles, the parts that every engine has.
 //
 // A read is only pending while an answer is awaited, so that the event loop
 // empties when the program has nothing left to do.
@@ -154,6 +154,7 @@ settled(process.stderr, 2);
 
 // --- the run -----------------------------------------------------------------
 const $ = core(host);
+asks($);
 consoles($);
 const promises = new WeakMap();
 let last = 0;

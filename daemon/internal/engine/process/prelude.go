@@ -16,6 +16,8 @@ var source = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("import fs from 'node:fs';\nimport process from 'node:process';\nimport { createRequire } from 'node:module';\nconst core = ")
 	b.WriteString(strings.TrimSpace(guest.Core))
+	b.WriteString(";\nconst asks = ")
+	b.WriteString(strings.TrimSpace(guest.Asks))
 	b.WriteString(";\nconst consoles = ")
 	b.WriteString(strings.TrimSpace(guest.Console))
 	b.WriteString(";\n")

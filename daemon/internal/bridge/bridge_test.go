@@ -244,89 +244,6 @@ func TestRequestsRunBesideEachOtherAndTheReaderGoesOn(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsWithdrawnWithItsRunAndALateAnswerDropped(t *testing.T) {
-	b := newBench(t)
-	b.work.run = func(ctx context.Context, r RunRequest) (*proto.RunDone, error) {
-		_, err := r.Bridge.Ask(ctx, proto.Ask{ID: "ask_1", Origin: origin, Key: "srv_echo", Server: "srv", Tool: "echo"})
-		return nil, err
-	}
-	p := b.open()
-	id := p.ask(proto.MethodRunStart, runStart())
-	ask := p.next(proto.MethodAsk, &proto.Ask{})
-	p.tell(proto.MethodAskShown, proto.AskShown{ID: "ask_1"})
-	p.tell(proto.MethodCancelRequest, proto.CancelRequest{ID: id, Reason: "user"})
-	var cancel proto.CancelRequest
-	p.next(proto.MethodCancelRequest, &cancel)
-	if string(cancel.ID) != string(ask.ID) {
-		t.Errorf("cancelled %s, want %s", cancel.ID, ask.ID)
-	}
-	var w proto.Withdraw
-	withdrawn := p.next(proto.MethodWithdraw, &w)
-	if w.ID != "ask_1" || w.Reason != "user" {
-		t.Errorf("got %+v", w)
-	}
-	p.answer(withdrawn, proto.Done{})
-	if m := p.reply(); m.Error == nil || m.Error.Data.Kind != string(fault.Cancelled) {
-		t.Errorf("got %+v", m)
-	}
-	p.answer(ask, proto.AskReply{Reply: "once"}) // late
-	p.must(proto.MethodStatusGet, proto.StatusGet{Session: "ses_1"}, &proto.SessionStatus{})
-}
-
-func TestAServersQuestionReachesTheHostAndItsAnswerComesBack(t *testing.T) {
-	b := newBench(t)
-	p := b.open()
-	type outcome struct {
-		answer proto.Answer
-		err    error
-	}
-	done := make(chan outcome, 1)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	put := func(id string) {
-		a, err := only(t, b).Question(ctx, proto.Question{
-			ID: id, Origin: origin, Server: "srv", Tool: "book", Kind: "elicitation", Params: json.RawMessage(`{"message":"Which day?"}`),
-		})
-		done <- outcome{a, err}
-	}
-
-	go put("ask_1")
-	var q proto.Question
-	asked := p.next(proto.MethodQuestion, &q)
-	p.tell(proto.MethodAskShown, proto.AskShown{ID: "ask_1"})
-	p.answer(asked, proto.Answer{Result: json.RawMessage(`{"action":"decline"}`)})
-	if got := take(t, done); got.err != nil || string(got.answer.Result) != `{"action":"decline"}` || string(q.Params) != `{"message":"Which day?"}` {
-		t.Errorf("got %+v for %+v", got, q)
-	}
-
-	go put("ask_2")
-	p.next(proto.MethodQuestion, &q)
-	p.tell(proto.MethodAskShown, proto.AskShown{ID: "ask_2"})
-	cancel(errors.New("the server took it back"))
-	p.next(proto.MethodCancelRequest, &proto.CancelRequest{})
-	var w proto.Withdraw
-	p.answer(p.next(proto.MethodWithdraw, &w), proto.Done{})
-	if got := take(t, done); got.err == nil || w.ID != "ask_2" || w.Reason != "the server took it back" {
-		t.Errorf("got %+v and %+v", got, w)
-	}
-}
-
-func TestAHostThatDoesNotShowAQuestionIsGivenUp(t *testing.T) {
-	b := newBench(t)
-	p := b.open()
-	failed := make(chan error, 1)
-	go func() {
-		_, err := only(t, b).Ask(context.Background(), proto.Ask{ID: "ask_1", Origin: origin})
-		failed <- err
-	}()
-	p.next(proto.MethodAsk, &proto.Ask{})
-	if err := take(t, failed); fault.KindOf(err) != fault.ApprovalRequired {
-		t.Errorf("got %v", err)
-	}
-	p.next(proto.MethodCancelRequest, &proto.CancelRequest{})
-	p.answer(p.next(proto.MethodWithdraw, &proto.Withdraw{}), proto.Done{})
-}
-
 func TestALostBridgeEndsItsRunsAndQuestionsWithThatReason(t *testing.T) {
 	b := newBench(t)
 	ended := make(chan error, 2)
@@ -363,67 +280,6 @@ func TestAnotherConnectionReattachesTheSession(t *testing.T) {
 	first.ws.Close(websocket.StatusNormalClosure, "")
 	eventually(t, "the first bridge is gone", func() bool { return len(b.server.Bridges()) == 0 })
 	b.open().must(proto.MethodRunStart, runStart(), &proto.RunDone{})
-}
-
-func TestAFrameOverTheCapClosesTheConnection(t *testing.T) {
-	p := newBench(t).open()
-	start := runStart()
-	start.Code = strings.Repeat("x", MaxFrame)
-	p.ask(proto.MethodRunStart, start)
-	if err := take(t, p.closed); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestAnAnswerOverTheCapBecomesAFailure(t *testing.T) {
-	b := newBench(t)
-	b.work.run = func(context.Context, RunRequest) (*proto.RunDone, error) {
-		return &proto.RunDone{Text: strings.Repeat("x", MaxFrame), Result: proto.RunResult{ID: "run_1"}}, nil
-	}
-	if e := b.open().fails(proto.MethodRunStart, runStart()); e.Data.Kind != string(fault.InvalidToolOutput) {
-		t.Errorf("got %+v", e.Data)
-	}
-}
-
-func TestAPluginThatStopsReadingIsClosed(t *testing.T) {
-	b := newBench(t)
-	p := b.dial()
-	p.must(proto.MethodHello, hello(), &proto.HelloResult{})
-	c := only(t, b)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	// Filled until sockets and queue hold no more: the plugin's reader is stuck
-	// because nobody takes the messages it read.
-	notice := proto.Notice{Level: "info", Message: strings.Repeat("x", 64<<10)}
-	for range queueLength + 400 {
-		go func() { _ = c.Notice(ctx, notice) }()
-	}
-	eventually(t, "the connection is closed", func() bool { return len(b.server.Bridges()) == 0 })
-}
-
-func TestAPanicInAHandlerStaysInItsRequest(t *testing.T) {
-	b := newBench(t)
-	b.work.run = func(context.Context, RunRequest) (*proto.RunDone, error) { panic("oops") }
-	p := b.open()
-	if e := p.fails(proto.MethodRunStart, runStart()); e.Data.Kind != string(fault.InternalError) || strings.Contains(e.Message, "oops") {
-		t.Errorf("got %+v", e.Data)
-	}
-	p.must(proto.MethodStatusGet, proto.StatusGet{Session: "ses_1"}, &proto.SessionStatus{})
-}
-
-func TestRequestsInWorkAreBounded(t *testing.T) {
-	b := newBench(t)
-	b.work.run = func(ctx context.Context, _ RunRequest) (*proto.RunDone, error) {
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
-	}
-	p := b.open()
-	for range MaxRequests + 1 {
-		p.ask(proto.MethodRunStart, runStart())
-	}
-	if m := p.reply(); m.Error == nil || m.Error.Data.Kind != string(fault.PoolExhausted) {
-		t.Errorf("got %+v", m)
-	}
 }
 
 func TestAWebPageCannotOpenABridge(t *testing.T) {
@@ -468,35 +324,6 @@ func only(t *testing.T, b *bench) session.Bridge {
 		t.Fatalf("%d bridges", len(bridges))
 	}
 	return bridges[0]
-}
-
-func FuzzFramesOfAPlugin(f *testing.F) {
-	for _, seed := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"bridge/hello","params":{}}`,
-		`{"jsonrpc":"2.0","id":"a","method":"run/start","params":{"origin":{"session":"s"},"directory":"/","code":"1","text":{}}}`,
-		`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}`,
-		`{"jsonrpc":"2.0","id":1,"result":{}}`,
-		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`,
-		`[]`, `{`, "\xff", `{"jsonrpc":"2.0","id":1.5}`, `{"jsonrpc":"2.0","id":null,"method":"x"}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var m proto.RPCMessage
-		if proto.Decode(data, &m) != nil {
-			return
-		}
-		protocolOf(m.Params)
-		buildOf(m.Params)
-		if h := handlers[m.Method]; h != nil {
-			for _, into := range []any{&proto.Attach{}, &proto.RunStart{}, &proto.CallStart{}, &proto.RulesChanged{}} {
-				_ = proto.Decode(m.Params, into) // must not panic
-			}
-		}
-		if _, err := encode(m); err != nil {
-			t.Fatalf("what was read cannot be written: %v", err)
-		}
-	})
 }
 
 func TestTheCatalogueIsThatOfTheSessionAndChangesAreTold(t *testing.T) {

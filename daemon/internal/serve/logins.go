@@ -57,7 +57,7 @@ func (l logins) List(_ context.Context, c *peer.Caller) ([]proto.Login, error) {
 // row is how one server's login stands.
 func (l logins) row(c *peer.Caller, view *config.View, name string) proto.Login {
 	row := proto.Login{Server: name, URL: view.Servers[name].ShownURL(), State: "off"}
-	def, err := servers{l.d}.define(c, view, name)
+	def, err := servers(l).define(c, view, name)
 	if err != nil {
 		row.Detail = fault.From(err).Message
 		return row
@@ -78,11 +78,11 @@ func (l logins) row(c *peer.Caller, view *config.View, name string) proto.Login 
 
 // find is the login of a server that the caller's view names.
 func (l logins) find(c *peer.Caller, name string) (*config.View, string, *auth.Source, error) {
-	view, n, err := servers{l.d}.find(c, name)
+	view, n, err := servers(l).find(c, name)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	def, err := servers{l.d}.define(c, view, n.Server)
+	def, err := servers(l).define(c, view, n.Server)
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -1,15 +1,12 @@
 /** The ways to the user, in their order. */
 
 import assert from "node:assert/strict"
-import { mkdirSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { join } from "node:path"
 import { test } from "node:test"
 import type { Answer, Ask, AskReply } from "@tenon/proto"
 import type { Peer } from "../../bridge/test/double.ts"
 import { fault } from "../../bridge/test/double.ts"
-import { findEndpoint } from "../src/ask/endpoint.ts"
 import {
   afterwards,
   bench,
@@ -17,7 +14,6 @@ import {
   connected,
   done,
   eachRelease,
-  freshDirectory,
   until,
   type Bench,
   type BenchOptions,
@@ -155,30 +151,6 @@ test("an address that is another process's server asks nobody", async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const made = await bench("2.0.23", {}, { options: { url, password: "x" } })
   assert.deepEqual(await put(made), { reply: "unavailable" })
-})
-
-test("the address is that of this very process", () => {
-  const state = freshDirectory()
-  mkdirSync(join(state, "opencode"))
-  const register = (pid: number) =>
-    writeFileSync(
-      join(state, "opencode", "service.json"),
-      JSON.stringify({ url: "http://127.0.0.1:1/", pid, password: "p" }),
-    )
-  const basic = (password: string) => `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}`
-  const find = (more: object) =>
-    findEndpoint({ options: {}, argv: [], env: { XDG_STATE_HOME: state }, pid: 7, ...more })
-  assert.equal(find({}), undefined)
-  register(8)
-  assert.equal(find({}), undefined, "another process's service")
-  register(7)
-  assert.deepEqual(find({}), { url: "http://127.0.0.1:1", authorization: basic("p") })
-  const options = { url: "http://127.0.0.1:2", password: "q" }
-  assert.deepEqual(find({ options }), { url: "http://127.0.0.1:2", authorization: basic("q") })
-  const env = { OPENCODE_SERVER_PASSWORD: "r" }
-  const argv = ["opencode", "serve", "--port", "4096", "--hostname=0.0.0.0"]
-  assert.deepEqual(find({ env, argv }), { url: "http://127.0.0.1:4096", authorization: basic("r") })
-  assert.equal(find({ env, argv: ["opencode", "serve"] }), undefined)
 })
 
 /** A bench with a TUI that has tenon's entry. */

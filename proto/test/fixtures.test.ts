@@ -6,7 +6,19 @@ import { test } from "node:test"
 import { check, decode, paramsType, resultType } from "../index.ts"
 import { types } from "../schema.ts"
 
-const files = ["version", "bridge", "rest", "result", "rpc", "program", "preset", "auth", "material", "script", "history"]
+const files = [
+  "version",
+  "bridge",
+  "rest",
+  "result",
+  "rpc",
+  "program",
+  "preset",
+  "auth",
+  "material",
+  "script",
+  "history",
+]
 
 const read = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"))
 

@@ -12,7 +12,19 @@ import { fileURLToPath } from "node:url"
 import { compile } from "json-schema-to-typescript"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const files = ["version", "bridge", "rest", "result", "rpc", "program", "preset", "auth", "material", "script", "history"]
+const files = [
+  "version",
+  "bridge",
+  "rest",
+  "result",
+  "rpc",
+  "program",
+  "preset",
+  "auth",
+  "material",
+  "script",
+  "history",
+]
 
 /** Whether a schema says nothing but what it is for. */
 const isOpen = (node: object) => Object.keys(node).every((key) => key === "description")

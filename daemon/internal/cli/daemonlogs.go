@@ -66,7 +66,7 @@ const followEvery = 200 * time.Millisecond
 func daemonLogs(ctx context.Context, o *daemonLogsOptions) error {
 	t := &tail{path: o.path}
 	defer t.close()
-	before, err := readLog(o.path + ".1")
+	before, err := readLog(o.path + olderSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unreadableLog(err)
 	}
@@ -120,6 +120,10 @@ func (o *daemonLogsOptions) stay(ctx context.Context, t *tail, reader *logReader
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may come yet
 			return unreadableLog(err)
 		}
+		if t.missed {
+			t.missed = false
+			o.app.say("the log was replaced faster than it could be read: lines may be missing here")
+		}
 		for _, raw := range lines {
 			if l := reader.read(raw); o.want.wants(l) {
 				if err := o.print(l); err != nil {
@@ -142,18 +146,26 @@ func (o *daemonLogsOptions) print(l logLine) error {
 	return o.app.text(l.text())
 }
 
+// olderSuffix names the one older file of the log.
+const olderSuffix = ".1"
+
 // tail reads the whole lines that are added to a file, which may be replaced or
 // cut meanwhile.
 type tail struct {
 	path string
 	f    *os.File
-	read int64  // of f
-	rest []byte // the beginning of a line
+	read int64    // of f
+	rest []byte   // the beginning of a line
+	last *os.File // the file before, until the next is open: no other can be taken for it
+
+	missed bool // files may have come and gone unread
 }
 
 func (t *tail) close() {
-	if t.f != nil {
-		_ = t.f.Close()
+	for _, f := range []*os.File{t.f, t.last} {
+		if f != nil {
+			_ = f.Close()
+		}
 	}
 }
 
@@ -167,6 +179,7 @@ func (t *tail) more() ([][]byte, error) {
 				return out, err
 			}
 			t.f, t.read, t.rest = f, 0, nil
+			out = append(out, t.between()...)
 		}
 		st, err := t.f.Stat()
 		if err != nil {
@@ -194,9 +207,33 @@ func (t *tail) more() ([][]byte, error) {
 		if len(t.rest) > 0 {
 			out = append(out, t.rest)
 		}
-		_ = t.f.Close()
-		t.f = nil
+		t.f, t.last = nil, t.f
 	}
+}
+
+// between are the lines of the file before the present one, if that is not the
+// one that was read last: the log was replaced twice since. There may have been
+// more, which are gone.
+func (t *tail) between() [][]byte {
+	if t.last == nil {
+		return nil
+	}
+	last, err := t.last.Stat()
+	older, gone := os.Stat(t.path + olderSuffix)
+	_ = t.last.Close()
+	t.last = nil
+	if err != nil || gone != nil || os.SameFile(older, last) || older.ModTime().Before(last.ModTime()) {
+		return nil // read, or older: somebody has removed the last one
+	}
+	t.missed = true
+	if own, err := t.f.Stat(); err != nil || os.SameFile(older, own) { // replaced again since it was opened
+		return nil
+	}
+	lines, err := readLog(t.path + olderSuffix)
+	if err != nil {
+		return nil // replaced again meanwhile
+	}
+	return lines
 }
 
 // wholeLines cuts text into lines without their ends; rest has no end yet.

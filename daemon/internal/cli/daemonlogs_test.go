@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -213,4 +214,48 @@ func TestAFollowedLogGoesOnOverItsFiles(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("it goes on after the interrupt")
 	}
+}
+
+func TestAFollowedLogThatIsReplacedTwiceBetweenLooksSaysSo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "daemon.log")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rotate := func(text string) {
+		t.Helper()
+		if err := os.Rename(path, path+olderSuffix); err != nil {
+			t.Fatal(err)
+		}
+		put(text)
+	}
+	follow := &tail{path: path}
+	defer follow.close()
+	look := func(want string, missed bool) {
+		t.Helper()
+		lines, err := follow.more()
+		if got := string(bytes.Join(lines, []byte(" "))); err != nil || got != want || follow.missed != missed {
+			t.Errorf("got %q, missed %v, %v; want %q, %v", got, follow.missed, err, want, missed)
+		}
+		follow.missed = false
+	}
+	put("a")
+	look("a", false)
+	rotate("b")
+	look("b", false)
+	rotate("c")
+	rotate("d")
+	look("c d", true)
+	for _, text := range []string{"e", "f", "g", "h"} { // as many as it takes until a file's number is given anew
+		rotate(text)
+	}
+	look("g h", true)
+	old := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.Chtimes(path+olderSuffix, old, old), os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
+	put("i")
+	look("i", false)
 }

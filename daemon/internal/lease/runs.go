@@ -124,7 +124,8 @@ func (m *Manager) anyHopeLocked(ws []*waiter, stuck map[string][]*waiter) bool {
 
 func (m *Manager) hopeLocked(queue string, stuck map[string][]*waiter) bool {
 	taken, ending := m.pool.Counts(queue)
-	if ending > 0 {
+	// A slot that has become free since the queue was looked at is the waiter's next.
+	if ending > 0 || m.pool.Room(queue) {
 		return true
 	}
 	held := 0

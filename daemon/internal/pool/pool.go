@@ -256,6 +256,14 @@ func (p *Pool) Counts(template string) (taken, ending int) {
 	return len(t.slots), ending
 }
 
+// Room says whether a template has a slot that nobody has taken.
+func (p *Pool) Room(template string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.templates[template]
+	return t == nil || len(t.slots) < t.max
+}
+
 // Close ends every instance, all at once, and waits until they are gone or ctx
 // ends. Nothing can be started afterwards, and all subscriptions are closed.
 func (p *Pool) Close(ctx context.Context) error {

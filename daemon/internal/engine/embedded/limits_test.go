@@ -67,7 +67,8 @@ func contains(kinds []fault.Kind, k fault.Kind) bool {
 }
 
 // Sources that the compiler itself cannot survive or finish; another source is
-// compiled meanwhile.
+// compiled meanwhile. The compiler's limit is 2 s of processor time, and ten times
+// that by the clock: how long it takes is up to what else the machine does.
 func TestHostileSourcesEndAndDisturbNobody(t *testing.T) {
 	for _, source := range []string{
 		strings.Repeat("(", 2e5) + "1" + strings.Repeat(")", 2e5),
@@ -90,7 +91,7 @@ func TestHostileSourcesEndAndDisturbNobody(t *testing.T) {
 			t.Errorf("beside %.10q: %v after %v", source, other.Err, beside)
 		}
 		out := <-done
-		if out.Err == nil || out.Err.Kind != fault.ParseError && out.Err.Kind != fault.ScriptError || time.Since(start) > 6*time.Second {
+		if out.Err == nil || out.Err.Kind != fault.ParseError && out.Err.Kind != fault.ScriptError || time.Since(start) > 22*time.Second {
 			t.Errorf("%.10q x%d: %+v after %v", source, len(source), out.Err, time.Since(start))
 		}
 	}

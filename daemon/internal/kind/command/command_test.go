@@ -216,12 +216,15 @@ func TestAConfinedCommandWritesNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("content\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for mode, wantNew := range map[string]bool{"read-only": false, "workspace-write": true} {
-		s := entry(t, tools, func(k *config.KindSpec) { k.Sandbox, k.Workspace = mode, dir })
+	for _, c := range []struct {
+		mode string
+		new  bool
+	}{{"read-only", false}, {"workspace-write", true}} {
+		s := entry(t, tools, func(k *config.KindSpec) { k.Sandbox, k.Workspace = c.mode, dir })
 		got := says(t, s, "touch", `{"dir": "`+dir+`"}`)
 		_, err := os.Stat(filepath.Join(dir, "new"))
-		if (err == nil) != wantNew {
-			t.Errorf("%s: %s, the file is there: %v", mode, got, err == nil)
+		if (err == nil) != c.new {
+			t.Errorf("%s: %s, the file is there: %v", c.mode, got, err == nil)
 		}
 	}
 }

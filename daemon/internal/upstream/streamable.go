@@ -108,7 +108,7 @@ func (w *streamable) deliver(ctx context.Context, b []byte) error {
 // it was accepted, is sent once more.
 func (w *streamable) exchange(ctx context.Context, b []byte, id int64) error {
 	for again := false; ; again = true {
-		session := w.current()
+		session := w.renewed()
 		resp, sent, err := w.post(ctx, b)
 		if err != nil {
 			return w.broken(sent, err)
@@ -128,6 +128,17 @@ func (w *streamable) exchange(ctx context.Context, b []byte, id int64) error {
 	}
 }
 
+// renewed is the session, or none where the server has none; not the gap between
+// a forgotten one and the next, in which a call would be refused.
+func (w *streamable) renewed() string {
+	if session := w.current(); session != "" {
+		return session
+	}
+	w.renewing.Lock()
+	defer w.renewing.Unlock()
+	return w.current()
+}
+
 func (w *streamable) current() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +154,8 @@ func (w *streamable) post(ctx context.Context, b []byte) (*http.Response, bool, 
 	resp, sent, err := w.do(ctx, http.MethodPost, w.c.spec.URL, b, h)
 	if err == nil {
 		w.mu.Lock()
-		if id := resp.Header.Get(sessionHeader); id != "" && w.version == "" {
+		// A late answer of a forgotten session names that one.
+		if id := resp.Header.Get(sessionHeader); id != "" && w.version == "" && h.Get(sessionHeader) == "" {
 			w.session = id
 		}
 		w.mu.Unlock()

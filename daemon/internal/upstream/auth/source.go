@@ -80,7 +80,7 @@ func (s *Source) Refused(ctx context.Context, token string, status int, header h
 		return "", s.wants(ctx, c.scope)
 	case r.Refresh == "":
 		return "", s.target.unauthorized("the login to server %s has ended: it refuses the token", s.target.Server)
-	case s.justRefreshed(token):
+	case s.justRefreshed(r):
 		return "", s.Rejected() // another would fare no better, and the authorization server be asked with every call
 	}
 	return s.refresh(ctx, token)
@@ -92,11 +92,16 @@ func (s *Source) Rejected() error {
 	return s.target.unauthorized("server %s refuses the token of its login", s.target.Server)
 }
 
-// justRefreshed is whether a token came from a refresh a moment ago.
-func (s *Source) justRefreshed(token string) bool {
+// justRefreshed is whether the token comes from a refresh a moment ago, and cannot
+// have ended since.
+func (s *Source) justRefreshed(r *record) bool {
+	moment := again
+	if !r.Expires.IsZero() {
+		moment = min(again, r.Expires.Sub(r.Issued)/4)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return token == s.fresh && time.Since(s.freshAt) < again
+	return r.Access == s.fresh && time.Since(s.freshAt) < moment
 }
 
 // missing says that there is no token, and why.

@@ -87,7 +87,7 @@ func daemonRun(cmd *cobra.Command, o *daemonRunOptions) error {
 	}
 	// Signals are the daemon's own to take: the first one drains.
 	err = serve.Run(context.WithoutCancel(cmd.Context()), options)
-	if errors.Is(err, serve.ErrReplaced) {
+	if errors.Is(err, serve.ErrAgain) {
 		return exit(againPlease)
 	}
 	return err

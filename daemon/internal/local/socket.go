@@ -147,6 +147,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
+// Gone reports whether nobody can find this listener any more: its name was
+// removed, or is another file's.
+func (l *Listener) Gone() bool {
+	st, err := os.Lstat(l.path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(st, l.mine)
+}
+
 // unlink removes the socket file if it is still the one that was bound.
 func (l *Listener) unlink() {
 	if st, err := os.Lstat(l.path); err == nil && os.SameFile(st, l.mine) {

@@ -57,6 +57,12 @@ func (d *daemon) untilStopped(ctx context.Context) string {
 		case <-touch.C:
 			d.o.Paths.Touch(time.Now())
 		case <-look.C:
+			if d.unfindable() {
+				d.gate.Close()
+				reason := fmt.Sprintf("its socket %s is gone", d.o.Paths.Socket)
+				d.drain(stopping{reason: reason})
+				return reason
+			}
 			if reason, over := d.mayEnd(); over {
 				return reason
 			}
@@ -64,6 +70,13 @@ func (d *daemon) untilStopped(ctx context.Context) string {
 			look.Reset(d.lookIn())
 		}
 	}
+}
+
+// unfindable reports whether the socket's name is gone, or another's: somebody
+// has cleaned up its directory. Whoever looks for a daemon starts a second one
+// then, which would hold the same servers, so this one ends.
+func (d *daemon) unfindable() bool {
+	return slices.ContainsFunc(d.servers, func(s *server) bool { return s.unix != nil && s.unix.Gone() })
 }
 
 // lookIn is when to look again whether the daemon may end.
@@ -239,7 +252,8 @@ func (l life) Newer(s local.Stamp) {
 	}
 }
 
-// Stop says what the stop ends, and begins it.
+// Stop says what the stop ends, and begins it: once it is answered, no new work
+// is taken.
 func (l life) Stop(_ context.Context, r proto.StopRequest) (*proto.StopResult, error) {
 	d := l.d
 	res := &proto.StopResult{PID: os.Getpid(), Runs: d.live(), Leases: len(d.leases.List()), Sessions: len(d.sessions.List())}
@@ -253,6 +267,7 @@ func (l life) Stop(_ context.Context, r proto.StopRequest) (*proto.StopResult, e
 	if reason == "" {
 		reason = "asked to"
 	}
+	d.gate.Close() // before the answer: who has read it finds no way in any more
 	select {
 	case d.stop <- stopping{reason: reason, force: r.Force}:
 	default: // it is stopping already

@@ -45,7 +45,7 @@ type Options struct {
 	Environ []string
 	// Supervised is whether a service manager keeps the daemon running: it waits
 	// for one that serves instead of failing, does not end for having nothing to
-	// do, and ends with ErrReplaced where the manager should start a newer build.
+	// do, and ends with ErrAgain where the manager should start one anew.
 	Supervised bool
 	// Signals stop the daemon: the first gracefully, the second at once. Nil:
 	// only ctx and the API do.
@@ -123,11 +123,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	tell(nil)
 
 	reason := d.untilStopped(ctx)
+	lost := d.unfindable() // before the end removes the socket itself
 	log.Info("stopping", "reason", reason)
 	d.shutdown()
 	log.Info("stopped")
-	if o.Supervised && d.newer.Load() != nil && replaced(o.Executable, began) {
-		return ErrReplaced
+	if o.Supervised && (lost || d.newer.Load() != nil && replaced(o.Executable, began)) {
+		return ErrAgain
 	}
 	return nil
 }

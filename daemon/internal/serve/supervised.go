@@ -8,9 +8,10 @@ import (
 	"tenon/daemon/internal/local"
 )
 
-// ErrReplaced is what Run returns when a supervised daemon has ended so that its
-// supervisor starts the newer build that has taken its executable's place.
-var ErrReplaced = errors.New("a newer build takes over")
+// ErrAgain is what Run returns when a supervised daemon has ended so that its
+// supervisor starts one anew: a newer build has taken its executable's place, or
+// somebody has removed its socket.
+var ErrAgain = errors.New("ended to be started again")
 
 // errNotNeeded ends a supervised daemon that was told to stop before it served.
 var errNotNeeded = errors.New("stopped before it served")

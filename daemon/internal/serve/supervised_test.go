@@ -58,7 +58,7 @@ func TestASupervisedDaemonThatWaitsCanBeStopped(t *testing.T) {
 	first.here()
 }
 
-// Idle or not, it stays; and it ends with ErrReplaced only where the newer build
+// Idle or not, it stays; and it ends with ErrAgain only where the newer build
 // stands in its own executable's place.
 func TestASupervisedDaemonGivesWayToTheBuildInItsPlace(t *testing.T) {
 	for _, replace := range []bool{true, false} {
@@ -83,7 +83,7 @@ func TestASupervisedDaemonGivesWayToTheBuildInItsPlace(t *testing.T) {
 		select {
 		case err := <-r.ended:
 			r.ended <- nil
-			if errors.Is(err, ErrReplaced) != replace {
+			if errors.Is(err, ErrAgain) != replace {
 				t.Errorf("replaced %v: %v", replace, err)
 			}
 		case <-time.After(patience):

@@ -88,7 +88,7 @@ scale: build
 context-cost: build
 	@./test/context-cost
 
-fuzz: generate
+fuzz: generate node_modules/.tenon-installed
 	@./test/fuzz
 
 # What takes a minute by itself is left out where FAULTS is 1.

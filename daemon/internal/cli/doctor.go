@@ -57,11 +57,17 @@ func doctorRun(ctx context.Context, a *app) error {
 			d.resources(status.Health.PID)
 		}
 		d.past(ctx, c)
+		if again, err := c.Status(ctx); err == nil { // history, which is opened when it is asked for, has had its say
+			status = again
+		}
 		d.config(status)
 		d.servers(ctx, c, status)
 		d.holders(ctx, c)
 		d.engines(status)
 		d.plugins(status)
+	}
+	if c.Paths.Runtime != "" {
+		d.aside(c.Paths)
 	}
 	installed := d.opencode()
 	d.nesting(installed)

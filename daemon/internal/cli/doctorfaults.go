@@ -39,12 +39,22 @@ func (d *doctor) disk(p local.Paths) {
 			d.say("problem", "files", "move it away, or give it back to you: ls -ld "+f.path, "%s %s: %s", f.path, why, f.without)
 		}
 	}
+	for _, dir := range []string{"journal", "artifacts", "logs", "tokens"} {
+		if at := filepath.Join(p.State, dir); exists(at) {
+			d.mayWrite(at)
+		}
+	}
 	journals, _ := filepath.Glob(filepath.Join(p.State, "journal", "*.log"))
 	for _, f := range journals {
 		if why := notAFile(f); why != "" {
 			d.say("note", "files", "chmod 600 it, or move it away", "%s %s: what a killed daemon did there is not in history", f, why)
 		}
 	}
+}
+
+// aside names what was put aside in the place of history. It looks after history
+// was asked for, which may find it damaged only then.
+func (d *doctor) aside(p local.Paths) {
 	olds, _ := filepath.Glob(filepath.Join(p.State, "history.db.old-*"))
 	for _, f := range olds {
 		if st, err := os.Lstat(f); err == nil && !strings.HasSuffix(f, "-wal") && !strings.HasSuffix(f, "-shm") {
@@ -53,7 +63,8 @@ func (d *doctor) disk(p local.Paths) {
 	}
 }
 
-// writable says what keeps the daemon from writing into a directory.
+// writable says what keeps the daemon from writing into a directory that it needs,
+// and whether there is room.
 func (d *doctor) writable(dir string) {
 	at := dir
 	for {
@@ -62,19 +73,28 @@ func (d *doctor) writable(dir string) {
 		}
 		at = filepath.Dir(at) // it would be made there
 	}
+	d.mayWrite(at)
+	var fs unix.Statfs_t
+	if unix.Statfs(at, &fs) == nil {
+		d.room(dir, fs)
+	}
+}
+
+// mayWrite says why nothing can be written into what stands at a path.
+func (d *doctor) mayWrite(at string) {
 	if st, err := os.Stat(at); err == nil && !st.IsDir() {
 		d.say("problem", "disk", "move it away: ls -ld "+at, "%s is no folder: history and logs are not kept, and no daemon starts", at)
-	} else if err := unix.Access(at, unix.W_OK|unix.X_OK); err != nil {
+	} else if err := unix.Access(at, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
 		hint := "chmod u+rwx " + at
 		if err == unix.EROFS {
 			hint = "its file system is read-only: mount it writable, or set TENON_STATE_DIR and TENON_RUNTIME_DIR"
 		}
 		d.say("problem", "disk", hint, "%s cannot be written: %v; history and logs are not kept, and a daemon may not start", at, err)
 	}
-	var fs unix.Statfs_t
-	if unix.Statfs(at, &fs) != nil {
-		return
-	}
+}
+
+// room says that the disk of a directory is nearly full.
+func (d *doctor) room(dir string, fs unix.Statfs_t) {
 	if free := uint64(fs.Bavail) * uint64(fs.Bsize); free < lowSpace {
 		d.say("problem", "disk", "free some: calls go on, but what they did is not kept once it is full", "%.0f MiB are free where %s is", float64(free)/(1<<20), dir)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,10 +41,10 @@ func usages(pid int) []usage {
 			used: threadsOf(os.Getuid()), limit: limits["Max processes"],
 		})
 	}
-	if dir := groupOf(proc + "/cgroup"); dir != "" {
+	for _, dir := range groupsOf(proc + "/cgroup") {
 		out = append(out, usage{
 			what: "processes of the control group " + dir, hint: "raise TasksMax of the unit, or pids.max of the container",
-			used: numberIn(filepath.Join("/sys/fs/cgroup", dir, "pids.current")), limit: numberIn(filepath.Join("/sys/fs/cgroup", dir, "pids.max")),
+			used: numberIn(filepath.Join(dir, "pids.current")), limit: numberIn(filepath.Join(dir, "pids.max")),
 		})
 	}
 	return out
@@ -100,18 +101,33 @@ func threadsOf(uid int) int64 {
 	return total
 }
 
-// groupOf is the control group (version 2) of a process.
-func groupOf(path string) string {
+// groupsOf lists where the processes of a control group are counted: its own
+// directory and those above it, each of which may have a limit. They are those of
+// version 2, and of the controller pids of version 1 (cgroups(7)), where these are
+// usually mounted.
+func groupsOf(path string) []string {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return ""
+		return nil
 	}
+	var out []string
 	for line := range strings.Lines(string(raw)) {
-		if dir, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return dir
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers, group
+		if len(fields) < 3 {
+			continue
+		}
+		top := "/sys/fs/cgroup"
+		switch controllers := strings.Split(fields[1], ","); {
+		case slices.Contains(controllers, "pids"):
+			top += "/pids"
+		case fields[1] != "":
+			continue
+		}
+		for dir := filepath.Join(top, fields[2]); strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
+			out = append(out, dir)
 		}
 	}
-	return ""
+	return out
 }
 
 // numberIn is the number that a file holds; 0: none, or "max".

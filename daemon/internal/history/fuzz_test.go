@@ -25,7 +25,7 @@ func FuzzJournal(f *testing.F) {
 		if bytes.Count(text, []byte("\n")) != 4 {
 			t.Fatalf("four records are %q", text)
 		}
-		intents, status := readJournal(bytes.NewReader(text))
+		intents, status, _ := readJournal(bytes.NewReader(text))
 		valid := func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 		call := intents[11]
 		if len(intents) != 3 || len(status) != 1 || call.Type != "call" || call.At != at.UnixMilli() || call.Call != 3 || intents[12].Type != "run" || intents[13].Calls != 2 {
@@ -43,7 +43,7 @@ func FuzzJournal(f *testing.F) {
 		}
 		hurt := append(append(bytes.Clone(damage), '\n'), text...)
 		hurt = append(hurt, damage...)
-		again, ends := readJournal(bytes.NewReader(hurt))
+		again, ends, _ := readJournal(bytes.NewReader(hurt))
 		if !maps.Equal(again, intents) || !maps.Equal(ends, status) {
 			t.Fatalf("with damage: %+v %+v", again, ends)
 		}

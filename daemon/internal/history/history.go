@@ -89,6 +89,8 @@ type Store struct {
 	kept     atomic.Int64 // bytes of the artifacts that the database knows
 	dropped  atomic.Int64
 	found    struct{ calls, runs atomic.Int64 } // see Recovered
+	unread   atomic.Int64                       // lines of former daemons' journals that are no records
+	leapt    atomic.Pointer[leapt]              // the last leap of the clock; nil: there was none
 	troubles troubles
 	lastSaid atomic.Int64 // unix seconds of the last complaint in the log
 }

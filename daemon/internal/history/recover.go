@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -76,7 +77,7 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) (unkn
 		return 0, err
 	}
 	defer f.Close()
-	intents, status := readJournal(f)
+	intents, status, unread := readJournal(f)
 	// Parsed once: thousands may be left, and whoever asks for history waits.
 	run, err := tx.PrepareContext(ctx, `INSERT OR IGNORE INTO runs (id, life, session, surface, engine, cwd, started, status)
 		VALUES (?, ?, ?, ?, ?, ?, ?, 'running')`)
@@ -123,6 +124,10 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) (unkn
 			return 0, err
 		}
 	}
+	if unread > 0 {
+		s.unread.Add(unread)
+		s.log.Warn("lines of a former daemon's journal are no records: what they said is not in history", "file", path, "lost", unread)
+	}
 	if len(intents) > 0 {
 		s.log.Warn("a former daemon ended in the middle of its work", "records", len(intents), "outcomes", len(status))
 	}
@@ -130,23 +135,31 @@ func (s *Store) takeIn(ctx context.Context, tx *sql.Tx, path, life string) (unkn
 }
 
 // readJournal reads what had begun, by its number, and the outcomes that are known.
-// A last line cut short by the death is skipped, and so is what is no record.
-func readJournal(r io.Reader) (intents map[uint64]entry, status map[uint64]string) {
+// What is no record is skipped, and counted in unread unless a death or a full disk
+// explains it: a last line without an end, an empty one, the first part of one.
+func readJournal(r io.Reader) (intents map[uint64]entry, status map[uint64]string, unread int64) {
 	intents, status = map[uint64]entry{}, map[uint64]string{}
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
 		var e entry
-		if json.Unmarshal(line, &e) == nil {
-			switch e.Type {
-			case "done":
-				status[e.ID] = e.Status
-			case "run", "call", "end":
-				intents[e.ID] = e
+		var broken error
+		if json.Unmarshal(line, &e) != nil { // what it set before the fault does not count
+			e = entry{}
+			broken = json.NewDecoder(bytes.NewReader(bytes.TrimSpace(line))).Decode(new(entry))
+		}
+		switch e.Type {
+		case "done":
+			status[e.ID] = e.Status
+		case "run", "call", "end":
+			intents[e.ID] = e
+		default:
+			if err == nil && !errors.Is(broken, io.ErrUnexpectedEOF) && !errors.Is(broken, io.EOF) {
+				unread++
 			}
 		}
 		if err != nil {
-			return intents, status
+			return intents, status, unread
 		}
 	}
 }

@@ -76,6 +76,7 @@ func (s *Store) removeOld(ctx context.Context, db *sql.DB) error {
 	}
 	if !last.IsZero() && now.Sub(last) > leap {
 		s.settled = time.Now().Add(settleTime)
+		s.leapt.Store(&leapt{from: last, to: now, until: s.settled})
 		s.log.Warn("the clock has moved far: nothing is removed from history for its age yet", "from", last, "to", now, "again", settleTime)
 		time.AfterFunc(settleTime, s.tidySoon)
 		return nil

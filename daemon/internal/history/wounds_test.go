@@ -190,7 +190,13 @@ func TestAClockThatLeapsRemovesNothing(t *testing.T) {
 	if count() != 1 {
 		t.Error("a moment's clock has removed the run")
 	}
+	if got := s.Notes(); len(got) != 1 || !strings.Contains(got[0].Text, "the clock has moved") || !strings.Contains(got[0].Hint, "NTP") {
+		t.Errorf("nobody is told: %+v", got)
+	}
 	ahead.Store(0)
+	if got := s.Notes(); len(got) != 0 {
+		t.Errorf("told of a clock that is right: %+v", got)
+	}
 	s.clean()
 	ahead.Store(int64(10 * 365 * 24 * time.Hour))
 	s.clean()
@@ -213,5 +219,30 @@ func TestAClockThatIsPutBackSilencesNoComplaint(t *testing.T) {
 	s.complain("database", errors.New("second"))
 	if text := log.String(); !strings.Contains(text, "first") || strings.Contains(text, "too soon") || !strings.Contains(text, "second") {
 		t.Error(text)
+	}
+}
+
+// Half a line is what any death leaves; rubbish is told of.
+func TestADamagedJournalIsToldOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", `{"id":7,"type":"ca`: "", `{"i` + "\n": "", "\n\n": "",
+		"\x00\xff{]\nxxx\n{}\n": "3 lines", `{"id":1,"ty` + "\x00" + `"}` + "\n": "1 lines",
+	} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, "journal"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		record := `{"id":1,"type":"run","run":"run_1","at":1}` + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "journal", "dead.log"), []byte(record+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open1(t, dir)
+		if _, err := s.List(bg, Filter{}); err != nil {
+			t.Fatal(err)
+		}
+		got := s.Notes()
+		if want == "" && len(got) != 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Text, want)) {
+			t.Errorf("after %q: %+v", text, got)
+		}
 	}
 }

@@ -324,6 +324,9 @@ func (l life) Status(ctx context.Context, c *peer.Caller) (*proto.Status, error)
 		s.Problems = append(s.Problems, fault.New(fault.InternalError, "history is not being kept: %s", why).
 			WithHint("calls go on, and what waits is written once %s can be written; %d records are lost so far", d.o.Paths.State, d.history.Dropped()).Problem())
 	}
+	for _, n := range d.history.Notes() {
+		s.Problems = append(s.Problems, fault.New(fault.InternalError, "history: %s", n.Text).WithHint("%s", n.Hint).Problem())
+	}
 	view, err := d.view(c, "")
 	s.Engines = d.engines(ctx, view, c.Env)
 	if err != nil {

@@ -4,6 +4,7 @@
  * that matches wins, none means ask.
  */
 
+import { matches } from "@tenon/bridge"
 import type { RuleList } from "@tenon/proto"
 
 /** Tools that only look; a rule must name them to hold them back. */
@@ -21,12 +22,4 @@ export function ownVerdict(list: RuleList | undefined, id: string): "allow" | "a
   const verdict = rule?.action ?? "ask"
   if (verdict === "ask" && readOnly.has(id) && (!rule || /^\*+$/.test(rule.permission))) return "allow"
   return verdict
-}
-
-function matches(pattern: string, text: string): boolean {
-  const source = pattern
-    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".")
-  return new RegExp(`^${source}$`, "s").test(text)
 }

@@ -23,7 +23,7 @@ const trimAfter = 10 * time.Second
 type trimmer struct {
 	worked atomic.Bool // since the memory was last given back
 	last   atomic.Int64
-	free   func() // nil: debug.FreeOSMemory
+	free   func() // nil: giveBack
 }
 
 // work notes that something runs, or ran.
@@ -40,7 +40,13 @@ func (t *trimmer) look(now time.Time, busy bool) bool {
 	if t.free != nil {
 		t.free()
 	} else {
-		debug.FreeOSMemory()
+		giveBack()
 	}
 	return true
+}
+
+// giveBack returns to the system what is not needed at rest.
+func giveBack() {
+	debug.FreeOSMemory()
+	unmapProgram()
 }

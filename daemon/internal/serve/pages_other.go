@@ -1,0 +1,6 @@
+//go:build !linux
+
+package serve
+
+// unmapProgram does something on Linux only.
+func unmapProgram() {}

@@ -123,8 +123,7 @@ func (a *app) stop(ctx context.Context, c *client.Client, r proto.StopRequest) (
 // inside of an agent's shell, like the request it stands in for.
 func (a *app) signalDaemon(p local.Paths) error {
 	if a.env["TENON_TICKET"] != "" || a.env["OPENCODE"] == "1" {
-		return fault.New(fault.PermissionDenied, "a session may not stop the daemon").
-			WithHint("only the user can, from a terminal outside of the agent")
+		return fault.OnlyTheUser(a.env["TENON_TICKET"] != "", "stop or restart the daemon")
 	}
 	info, ok := p.Info()
 	if !ok {

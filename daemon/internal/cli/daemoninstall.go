@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,11 +63,12 @@ func (a *app) daemonUninstallCommand() *cobra.Command {
 
 // manager is the one that runs services here.
 type manager struct {
-	name string
-	file string               // what install writes
-	text func(service) string // its contents
-	on   [][]string           // commands that start it now and at login
-	off  [][]string           // that stop it
+	name  string
+	file  string               // what install writes
+	text  func(service) string // its contents
+	on    [][]string           // commands that start it now and at login
+	off   [][]string           // that stop it
+	needs string               // how it comes to run for this user
 }
 
 // service is what is to be run.
@@ -90,16 +92,18 @@ func (a *app) managerOf(goos string) (*manager, error) {
 		const unit = "tenon.service"
 		return &manager{
 			name: "systemd", file: filepath.Join(config, "systemd", "user", unit), text: systemdUnit,
-			on:  [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unit}},
-			off: [][]string{{"systemctl", "--user", "disable", "--now", unit}},
+			on:    [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unit}},
+			off:   [][]string{{"systemctl", "--user", "disable", "--now", unit}},
+			needs: "log in as this user, not by su or sudo, or let loginctl enable-linger start it",
 		}, nil
 	case "darwin":
 		file := filepath.Join(p.Home, "Library", "LaunchAgents", launchLabel+".plist")
 		domain := "gui/" + strconv.Itoa(os.Getuid())
 		return &manager{
 			name: "launchd", file: file, text: launchAgent,
-			on:  [][]string{{"launchctl", "bootstrap", domain, file}},
-			off: [][]string{{"launchctl", "bootout", domain + "/" + launchLabel}},
+			on:    [][]string{{"launchctl", "bootstrap", domain, file}},
+			off:   [][]string{{"launchctl", "bootout", domain + "/" + launchLabel}},
+			needs: "log in at the screen",
 		}, nil
 	}
 	return nil, fault.New(fault.UsageError, "there is no service manager for %s here", goos).
@@ -231,8 +235,8 @@ func daemonInstall(ctx context.Context, o *daemonInstallOptions) error {
 		return err
 	}
 	if o.now {
-		if err := command(m.on); err != nil {
-			return err.WithHint("%s is written; is a service manager of this user running?", m.file)
+		if err := m.command(m.on); err != nil {
+			return err.WithHint("%s is written, and takes effect where %s runs for you: %s. Meanwhile a daemon starts with the first command", m.file, m.name, m.needs)
 		}
 	}
 	if o.app.flags.json {
@@ -293,8 +297,8 @@ func daemonUninstall(ctx context.Context, o *daemonInstallOptions) error {
 			return err
 		}
 		if o.now {
-			if err := command(m.off); err != nil {
-				return err.WithHint("%s is still there; without a service manager: tenon daemon uninstall, then tenon daemon stop", m.file)
+			if err := m.command(m.off); err != nil {
+				return err.WithHint("%s is still there; without %s: tenon daemon uninstall, then tenon daemon stop", m.file, m.name)
 			}
 		}
 		if err := os.Remove(m.file); err != nil {
@@ -315,12 +319,27 @@ func daemonUninstall(ctx context.Context, o *daemonInstallOptions) error {
 	return nil
 }
 
-// command gives commands to the service manager, one after the other.
-func command(commands [][]string) *fault.Error {
+// command gives commands to the service manager, one after the other. One that is
+// not there, or refuses, is DaemonUnavailable: nobody has asked for anything wrong.
+func (m *manager) command(commands [][]string) *fault.Error {
 	for _, c := range commands {
-		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			return fault.New(fault.UsageError, "%s: %w: %s", strings.Join(c, " "), err, strings.TrimSpace(string(out)))
+		out, err := exec.Command(c[0], c[1:]...).CombinedOutput()
+		if err == nil {
+			continue
 		}
+		said, what := strings.TrimSpace(string(out)), "does not do as it is told"
+		if errors.Is(err, exec.ErrNotFound) || slices.ContainsFunc(unreachable, func(words string) bool { return strings.Contains(said, words) }) {
+			what = "cannot be reached"
+		}
+		e := fault.New(fault.DaemonUnavailable, "%s %s: %s: %w", m.name, what, strings.Join(c, " "), err)
+		if said != "" {
+			e.Message += ": " + said
+		}
+		return e
 	}
 	return nil
 }
+
+// unreachable are words of systemctl and launchctl where nobody is there to speak
+// to: no bus, no manager of the user, no domain.
+var unreachable = []string{"Failed to connect to bus", "not been booted with systemd", "Could not find domain", "Domain does not support specified action"}

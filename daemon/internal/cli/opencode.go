@@ -73,8 +73,8 @@ func (o *opencodeOptions) targets() ([]opencode.Target, error) {
 	return out, nil
 }
 
-// mayInstall asks the daemon whether this caller may change a host's files, or the
-// user's configuration of tenon: an agent's shell may not.
+// mayInstall asks the daemon whether this caller may change a host's files, a
+// service manager's, or the user's configuration of tenon: an agent's shell may not.
 func (a *app) mayInstall(ctx context.Context) error {
 	c, err := a.connect()
 	if err != nil {
@@ -89,8 +89,7 @@ func (a *app) mayInstall(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fault.New(fault.PermissionDenied, "a %s may not change configurations, tenon's own or a host's", caller.Class).
-		WithHint("only the user can, from a terminal outside of the agent")
+	return fault.OnlyTheUser(caller.Class == "session", "change configurations")
 }
 
 // installDocument is the --json form of install and uninstall.

@@ -10,7 +10,7 @@ const (
 	Approve Action = "approve"        // approve and deny asks
 	Trust   Action = "trust"          // trust a project or a changed config
 	Auth    Action = "auth"           // log in to a server
-	Install Action = "install"        // change a host's configuration
+	Install Action = "install"        // change configurations, tenon's own or a host's
 	Presets Action = "presets"        // change presets
 	Stop    Action = "stop"           // stop or restart the daemon
 	Restart Action = "restart-server" // restart a server that others may use
@@ -33,7 +33,7 @@ var actions = map[Action]struct {
 	Approve:    {"answer permission questions", false},
 	Trust:      {"trust a configuration", false},
 	Auth:       {"log in to servers", false},
-	Install:    {"install into hosts", false},
+	Install:    {"change configurations", false},
 	Presets:    {"change presets", false},
 	Stop:       {"stop or restart the daemon", false},
 	Restart:    {"restart servers", false},
@@ -59,13 +59,8 @@ func (c *Caller) May(a Action) error {
 	if !known {
 		text = string(a)
 	}
-	if c.Class == Agent {
-		return fault.New(fault.PermissionDenied, "a session may not %s", text).
-			WithHint("only the user can, from a terminal outside of the agent")
-	}
-	e := fault.New(fault.PermissionDenied, "a caller inside an agent's shell may not %s", text).
-		WithHint("only the user can, from a terminal outside of the agent")
-	if c.Why != "" {
+	e := fault.OnlyTheUser(c.Class == Agent, text)
+	if c.Class != Agent && c.Why != "" {
 		e.Message += ": " + c.Why
 	}
 	return e
@@ -80,8 +75,7 @@ func (c *Caller) MayTouch(a Action, sessionID string) error {
 	}
 	err := c.May(a)
 	if err != nil && c.Class == Agent && actions[a].own {
-		return fault.New(fault.PermissionDenied, "a session may not %s of others", actions[a].text).
-			WithHint("only the user can, from a terminal outside of the agent")
+		return fault.OnlyTheUser(true, actions[a].text+" of others")
 	}
 	return err
 }

@@ -238,6 +238,29 @@ func TestRootsAreTheDirectoriesOfTheHolders(t *testing.T) {
 	}
 }
 
+// Scripts of a terminal come one after the other, each a session of its own in
+// the same directory: a server that is told of each asks for its roots twice a
+// script.
+func TestAServerThatNobodyUsesIsNotToldSo(t *testing.T) {
+	w := newWorld(t, &pooltest.Farm{})
+	d := pooltest.Definition("search", scope(config.Shared))
+	w.once(request(d, "a", ""))
+	c := w.farm.Conns()[0]
+	before := c.Told()
+	for range 3 {
+		w.m.EndSession("a", "closed")
+		w.once(request(d, "a", ""))
+	}
+	if n := c.Told() - before; n != 0 {
+		t.Errorf("told %d times of the directory that it knew", n)
+	}
+	w.m.EndSession("a", "closed")
+	w.once(request(d, "b", ""))
+	if got := strings.Join(c.Roots(), " "); got != "/srv/b" {
+		t.Errorf("roots %q once b uses it", got)
+	}
+}
+
 func TestAChangedConfigurationEndsTheSessionsIdleOldInstance(t *testing.T) {
 	w := newWorld(t, &pooltest.Farm{})
 	w.once(request(pooltest.Definition("browser"), "a", ""))

@@ -133,7 +133,9 @@ func (m *Manager) EndSession(session, reason string) {
 	for key, b := range m.bindings {
 		if _, known := b.seen[session]; known {
 			delete(b.seen, session)
-			roots = append(roots, b)
+			if len(b.seen) > 0 { // whom nobody uses is told of the next one's, if they are others
+				roots = append(roots, b)
+			}
 		}
 		if key.scope == own {
 			m.endInstanceLocked(b, "its session has ended: "+reason)

@@ -107,6 +107,7 @@ type Conn struct {
 	mu    sync.Mutex
 	err   error    // guarded by mu
 	roots []string // guarded by mu
+	told  int      // guarded by mu; times that roots were set
 }
 
 // Kill breaks the connection as a crashed process does.
@@ -137,6 +138,13 @@ func (c *Conn) Tools(ctx context.Context) ([]upstream.Tool, error) {
 	return []upstream.Tool{{Name: "echo"}}, nil
 }
 
+// Told is how often roots were set.
+func (c *Conn) Told() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told
+}
+
 // Call answers what OnCall says, or breaks with the connection.
 func (c *Conn) Call(ctx context.Context, call upstream.Call) (json.RawMessage, error) {
 	select {
@@ -163,6 +171,7 @@ func (c *Conn) SetRoots(dirs []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.roots = dirs
+	c.told++
 }
 
 // Done is closed when the connection is gone.

@@ -50,7 +50,7 @@ type seen struct {
 
 // alive reports whether the binding has an instance that serves or will.
 func (b *binding) alive() bool {
-	return b.inst != nil && (b.inst.Usable() || b.inst.Starting())
+	return b.inst != nil && b.inst.Alive()
 }
 
 // idle reports whether nothing holds the binding but its key.

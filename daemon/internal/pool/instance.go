@@ -114,6 +114,11 @@ func (i *Instance) Usable() bool {
 // Starting reports whether the start is still going on.
 func (i *Instance) Starting() bool { return i.phase.Load() == phaseStarting }
 
+// Alive reports whether the instance is Starting or Usable. Phases only go
+// forward, so the earlier one is asked for first: the other way round an
+// instance that becomes ready between the two looks would seem to be neither.
+func (i *Instance) Alive() bool { return i.Starting() || i.Usable() }
+
 // Conn is the connection, nil before Ready. Calls through it are counted, and
 // their outcome feeds crash-loop and doubt accounting.
 func (i *Instance) Conn() upstream.Conn {

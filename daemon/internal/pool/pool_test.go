@@ -322,3 +322,23 @@ func fastClock() func() time.Time {
 		return now
 	}
 }
+
+// Whoever takes one for dead between its start and its service starts a second,
+// and nobody ends the first.
+func TestAnInstanceThatBecomesReadyIsAliveAllTheTime(t *testing.T) {
+	p := newPool(t, &pooltest.Farm{}, pool.Options{})
+	d := pooltest.Definition("browser")
+	for range 400 {
+		i, err := p.TryStart(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i.State() == "starting" {
+			if !i.Alive() {
+				t.Fatal("an instance that nobody has ended is not alive")
+			}
+		}
+		p.End(i, "enough")
+		<-i.Done()
+	}
+}

@@ -1,6 +1,7 @@
 /**
  * Property tests: how often each is tried, and the inputs of others that a parser
- * may meet. fast-check prints the seed and the smallest input of a failure.
+ * may meet. fast-check prints the seed and the smallest input of a failure;
+ * FUZZ_SEED repeats it.
  */
 
 import { test } from "node:test"
@@ -18,10 +19,17 @@ export function holds(
 ): void {
   test(name, async () => {
     const before = prototypes()
-    await fc.assert(property as fc.IAsyncProperty<any>, {
-      numRuns: Math.max(10, Math.round(runs * share)),
-      examples,
-    })
+    const seed = Number(process.env.FUZZ_SEED) || (Math.random() * 2 ** 31) | 0
+    // Such a rejection ends the test beside fast-check, which then says nothing.
+    const stray = () => console.error(`${name}: nobody handles a rejection; FUZZ_SEED=${seed} repeats it`)
+    process.on("unhandledRejection", stray)
+    try {
+      const numRuns = Math.max(10, Math.round(runs * share))
+      await fc.assert(property as fc.IAsyncProperty<any>, { numRuns, examples, seed })
+      await new Promise((resolve) => setImmediate(resolve)) // what is rejected late is heard
+    } finally {
+      process.off("unhandledRejection", stray)
+    }
     if (prototypes() !== before) throw new Error(`a prototype that all objects share was changed: ${prototypes()}`)
   })
 }

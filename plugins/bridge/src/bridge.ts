@@ -70,6 +70,7 @@ export function connect(options: BridgeOptions): Bridge {
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   let closed = false
+  const closing = new AbortController()
 
   const lost = (why: Failure) => {
     open = undefined
@@ -88,7 +89,7 @@ export function connect(options: BridgeOptions): Bridge {
     if (closed) return Promise.reject(Failure("DaemonUnavailable", "the plugin was closed"))
     if (open) return Promise.resolve(open)
     clearTimeout(timer)
-    attempt ??= dial(options, lost, (found) => (open = found))
+    attempt ??= dial(options, closing.signal, lost, (found) => (open = found))
       .then((found) => {
         failures = 0
         if (closed) void found.close()
@@ -97,6 +98,7 @@ export function connect(options: BridgeOptions): Bridge {
       .catch((error: unknown) => {
         failures++
         open = undefined
+        if (closed) throw error
         problem = isFailure(error) ? error : Failure("DaemonUnavailable", `no tenon daemon: ${String(error)}`)
         retry()
         throw problem
@@ -116,6 +118,7 @@ export function connect(options: BridgeOptions): Bridge {
     async close() {
       closed = true
       clearTimeout(timer)
+      closing.abort()
       await open?.close()
     },
   }
@@ -127,10 +130,13 @@ export function connect(options: BridgeOptions): Bridge {
  */
 async function dial(
   options: BridgeOptions,
+  closing: AbortSignal,
   lost: (why: Failure) => void,
   greeted: (open: Open) => void,
 ): Promise<Open> {
-  const socket = await openSocket(await startDaemon(options.bin, options.env))
+  const path = await startDaemon(options.bin, options.env, closing)
+  if (closing.aborted) throw Failure("DaemonUnavailable", "the plugin was closed")
+  const socket = await openSocket(path)
   let isOpen = false
   let end = (_why: Failure) => {}
   const life = watch(
@@ -147,7 +153,7 @@ async function dial(
       end = () => {}
       life.end()
       connection.end(why)
-      socket.close() // of one that hangs no more is heard
+      socket.terminate() // of one that hangs no more is heard
       if (isOpen) lost(why)
       resolve()
     }
@@ -189,6 +195,7 @@ async function dial(
     close: async () => {
       socket.close(1000, "")
       await within(gone, closeTimeout)
+      socket.terminate() // a daemon that hangs says no goodbye
     },
   }
   isOpen = true

@@ -135,15 +135,15 @@ async function put(dialogs: Dialogs, shown: Shown<unknown>): Promise<object | un
 
 /** One dialog a field. Whoever puts one away has cancelled the form. */
 async function fill(dialogs: Dialogs, shown: Shown<unknown>, fields: Field[]): Promise<object | undefined> {
-  const values: Record<string, string | string[]> = {}
+  const values: [string, string | string[]][] = []
   for (const [i, field] of fields.entries()) {
     if (shown.withdrawn) return undefined
     const about = i === 0 ? [shown.asked.title, shown.asked.message].filter(Boolean).join(": ") : ""
     const given = await one(dialogs, field, [about, field.title].filter(Boolean).join(" – "))
     if (given === undefined) return { action: "cancel" }
-    if (given !== "" || field.required) values[field.name] = given
+    if (given !== "" || field.required) values.push([field.name, given])
   }
-  return { action: "accept", values }
+  return { action: "accept", values: Object.fromEntries(values) }
 }
 
 async function one(dialogs: Dialogs, field: Field, title: string): Promise<string | string[] | undefined> {

@@ -6,26 +6,26 @@
 import type { Field } from "./dialogs.ts"
 import { plain } from "./plain.ts"
 
+/** Members that a property should have; a server may have put anything there. */
 interface Property {
-  type?: string
-  title?: string
-  description?: string
-  enum?: unknown[]
-  enumNames?: unknown[]
-  oneOf?: { const?: unknown; title?: unknown }[]
-  anyOf?: { const?: unknown; title?: unknown }[]
-  items?: Property
+  type?: unknown
+  title?: unknown
+  description?: unknown
+  enum?: unknown
+  enumNames?: unknown
+  oneOf?: unknown
+  anyOf?: unknown
+  items?: unknown
   default?: unknown
 }
 
-/** The fields of a form; undefined when it asks for something that is no plain value. */
+/** The fields of a form; undefined when it asks for something that is no plain value, or is no form. Never throws. */
 export function fieldsOf(schema: unknown): Field[] | undefined {
-  const { properties = {}, required = [] } = (schema ?? {}) as {
-    properties?: Record<string, Property>
-    required?: unknown
-  }
+  const { properties = {}, required } = (schema ?? {}) as { properties?: unknown; required?: unknown }
+  if (!isObject(properties)) return undefined
   const fields: Field[] = []
   for (const [name, property] of Object.entries(properties)) {
+    if (!isObject(property)) return undefined
     const field = fieldOf(name, property, Array.isArray(required) && required.includes(name))
     if (!field) return undefined
     fields.push(field)
@@ -36,7 +36,7 @@ export function fieldsOf(schema: unknown): Field[] | undefined {
 function fieldOf(name: string, property: Property, required: boolean): Field | undefined {
   const common = {
     name,
-    title: plain(property.title ?? name, 100),
+    title: titleOf(property.title, name),
     ...(property.description ? { description: plain(property.description) } : {}),
     required,
     ...(typeof property.default === "object" || property.default === undefined
@@ -53,7 +53,7 @@ function fieldOf(name: string, property: Property, required: boolean): Field | u
     case "boolean":
       return { ...common, kind: property.type }
     case "array": {
-      const choices = optionsOf(property.items ?? {})
+      const choices = isObject(property.items) ? optionsOf(property.items) : undefined
       return choices && { ...common, kind: "choices", options: choices }
     }
     default:
@@ -63,30 +63,38 @@ function fieldOf(name: string, property: Property, required: boolean): Field | u
 
 function optionsOf(property: Property): { value: string; title: string }[] | undefined {
   const titled = property.oneOf ?? property.anyOf
-  if (titled?.every((each) => typeof each.const === "string")) {
-    return titled.map((each) => ({ value: each.const as string, title: plain(String(each.title ?? each.const), 100) }))
+  if (Array.isArray(titled) && titled.every((each) => isObject(each) && typeof each.const === "string")) {
+    return titled.map((each) => ({ value: each.const, title: titleOf(each.title, each.const) }))
   }
-  if (!property.enum?.every((each) => typeof each === "string")) return undefined
-  return property.enum.map((value, i) => ({
-    value: value as string,
-    title: plain(String(property.enumNames?.[i] ?? value), 100),
-  }))
+  const { enum: values, enumNames: names } = property
+  if (!Array.isArray(values) || !values.every((each) => typeof each === "string")) return undefined
+  return values.map((value, i) => ({ value, title: titleOf(Array.isArray(names) ? names[i] : undefined, value) }))
+}
+
+/** A title, or the name where there is none that can be read. */
+function titleOf(title: unknown, name: string): string {
+  return plain(title, 100) || plain(name, 100)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /** What was filled in, with the types that the form wants. A value that does not fit is left for the daemon to refuse. */
 export function contentOf(fields: Field[], values: Record<string, string | string[]>): Record<string, unknown> {
-  const content: Record<string, unknown> = {}
+  const content: [string, unknown][] = []
   for (const field of fields) {
-    const value = values[field.name]
+    // A field may have the name of what every object inherits.
+    const value = Object.hasOwn(values, field.name) ? values[field.name] : undefined
     if (value === undefined || (value === "" && !field.required)) continue
-    content[field.name] = typeof value === "string" ? typed(field, value) : value
+    content.push([field.name, typeof value === "string" ? typed(field, value) : value])
   }
-  return content
+  return Object.fromEntries(content)
 }
 
 function typed(field: Field, value: string): unknown {
   if (field.kind === "boolean") return value === "true"
   if (field.kind !== "number" && field.kind !== "integer") return value
   const number = Number(value.trim())
-  return value.trim() === "" || Number.isNaN(number) ? value : number
+  return value.trim() === "" || !Number.isFinite(number) ? value : number
 }

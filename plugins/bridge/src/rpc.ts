@@ -53,9 +53,10 @@ export function rpc(socket: Socket, handlers: Handlers, heard: () => void): Rpc 
   let last = 0
   let ended: Failure | undefined
 
-  const send = (message: Omit<RPCMessage, "jsonrpc">) => {
-    if (ended) return
-    socket.send(JSON.stringify({ jsonrpc: "2.0", ...message }))
+  const send = (message: Omit<RPCMessage, "jsonrpc">) => write(frameOf(message))
+
+  const write = (frame: string) => {
+    if (!ended) socket.send(frame)
   }
 
   const settle = (message: RPCMessage) => {
@@ -116,6 +117,12 @@ export function rpc(socket: Socket, handlers: Handlers, heard: () => void): Rpc 
       if (ended) return Promise.reject(ended)
       if (signal?.aborted) return Promise.reject(Failure("Cancelled", "cancelled"))
       const id = ++last
+      let frame: string
+      try {
+        frame = frameOf({ id, method, params })
+      } catch (error) {
+        return Promise.reject(Failure("UsageError", `${method} cannot be sent as JSON: ${messageOf(error)}`))
+      }
       return new Promise<never>((resolve, reject) => {
         let timer: ReturnType<typeof setTimeout> | undefined
         const onAbort = () => {
@@ -136,7 +143,7 @@ export function rpc(socket: Socket, handlers: Handlers, heard: () => void): Rpc 
           reject: (failure) => (done(), reject(failure)),
         })
         signal?.addEventListener("abort", onAbort, { once: true }) // removed by done
-        send({ id, method, params })
+        write(frame)
       })
     },
   }
@@ -165,6 +172,16 @@ function fromWire(message: string, data: WireError | undefined): Failure {
   return Failure(data.kind, data.message, data.hint, data)
 }
 
+/** One message as it is sent. Throws for what is nested too deeply, or is no JSON. */
+function frameOf(message: Omit<RPCMessage, "jsonrpc">): string {
+  return JSON.stringify({ jsonrpc: "2.0", ...message })
+}
+
+/** What was thrown, in words; not everything that can be thrown can be made a text. */
 function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
+  try {
+    return thrown instanceof Error ? String(thrown.message) : String(thrown)
+  } catch {
+    return "for a reason that cannot be told"
+  }
 }

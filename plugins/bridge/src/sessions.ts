@@ -198,13 +198,16 @@ function digest(session: SessionFacts): string {
 
 type Read = (id: string) => Promise<SessionFacts | undefined>
 
-/** The sessions above one, nearest first; a host that tells a circle ends it. */
-async function* above(read: Read, session: SessionFacts): AsyncGenerator<SessionFacts> {
+/** The sessions above one, nearest first, `most` at most; a host that tells a circle ends it. */
+async function* above(read: Read, session: SessionFacts, most = maxDepth): AsyncGenerator<SessionFacts> {
+  const met = new Set([session.id])
   let top = session
-  for (let depth = 0; top.parentID && depth < maxDepth; depth++) {
+  for (let depth = 0; top.parentID && depth < most; depth++) {
     const parent = await read(top.parentID)
     if (!parent) return
     yield (top = parent)
+    if (met.has(parent.id)) return
+    met.add(parent.id)
   }
 }
 
@@ -214,8 +217,11 @@ async function rootOf(read: Read, session: SessionFacts): Promise<string> {
   return root
 }
 
-/** Whether a session is its own ancestor: attached parent first, it would wait for itself. */
+/**
+ * Whether a session is its own ancestor: attached parent first, it would wait for itself. However far the
+ * circle reaches, since another attach may have begun anywhere in it.
+ */
 async function inCircle(read: Read, session: SessionFacts): Promise<boolean> {
-  for await (const each of above(read, session)) if (each.id === session.id) return true
+  for await (const each of above(read, session, maxSessions)) if (each.id === session.id) return true
   return false
 }

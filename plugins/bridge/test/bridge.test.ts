@@ -1,7 +1,7 @@
 /** The connection: found, greeted, lost and found again, and never a hang. */
 
 import assert from "node:assert/strict"
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, test } from "node:test"
@@ -14,6 +14,7 @@ import {
   type Bridge,
   type BridgeOptions,
 } from "../src/index.ts"
+import { startDaemon } from "../src/daemon.ts"
 import { hostVariables } from "../src/environment.ts"
 import { fault, startDouble, welcome, type Answers, type Double } from "./double.ts"
 
@@ -49,7 +50,9 @@ function open(bin: string, more: Partial<BridgeOptions> = {}): Bridge {
 }
 
 function program(text: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), "tp-")), "tenon")
+  const dir = mkdtempSync(join(tmpdir(), "tp-"))
+  cleanups.push(async () => rmSync(dir, { recursive: true, force: true }))
+  const path = join(dir, "tenon")
   writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o700 })
   return path
 }
@@ -89,6 +92,54 @@ test("a program that hangs holds nobody up", async () => {
   assert.equal(await bridge.opened(100), undefined)
   assert.ok(performance.now() - begun < 1_000)
 })
+
+test("a program that hangs is given up, also when a child of it holds its output open", async () => {
+  const bin = program('sleep 600 & echo $! >"$0.child"; wait')
+  const begun = performance.now()
+  await assert.rejects(
+    startDaemon(bin, process.env, undefined, 500),
+    failure(({ kind, message }) => {
+      assert.equal(kind, "DaemonUnavailable")
+      assert.match(message, /did not answer within 0.5 s/)
+    }),
+  )
+  assert.ok(performance.now() - begun < 10_000)
+  await gone(Number(readFileSync(`${bin}.child`, "utf8")))
+})
+
+test("a bridge that is closed while the program starts a daemon ends the program, and connects no more", async () => {
+  const bin = program('echo $$ >"$0.pid"; exec sleep 600')
+  const bridge = open(bin, { env: process.env })
+  const pid = await until(
+    "the program runs",
+    () => existsSync(`${bin}.pid`) && Number(readFileSync(`${bin}.pid`, "utf8")),
+  )
+  await bridge.close()
+  await gone(pid)
+  assert.equal(await bridge.opened(5_000), undefined)
+})
+
+/** Polls until `condition` gives something that is true. */
+async function until<T>(what: string, condition: () => T | false | undefined): Promise<T> {
+  for (const deadline = Date.now() + 20_000; ;) {
+    const value = condition()
+    if (value) return value
+    assert.ok(Date.now() < deadline, `never: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Waits for the end of a process. */
+async function gone(pid: number) {
+  await until(`process ${pid} is gone`, () => {
+    try {
+      process.kill(pid, 0)
+      return /^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8")) // nobody has collected it yet
+    } catch {
+      return true
+    }
+  })
+}
 
 test("another protocol is refused with both numbers", async () => {
   const daemon = await double()
@@ -267,4 +318,15 @@ test("a daemon that hangs is not waited for, and is met again when it goes on", 
   hangs = false
   assert.ok(await bridge.opened(5_000))
   await bridge.request("catalog/search", { query: "again" })
+})
+
+test("nothing of a closed bridge keeps its process from ending, though the daemon says no goodbye", async () => {
+  const daemon = await double()
+  const pipes = () => process.getActiveResourcesInfo().filter((each) => each === "PipeWrap").length
+  const before = pipes()
+  const bridge = open(daemon.bin)
+  await bridge.opened(5_000)
+  daemon.peers[0]!.pause()
+  await bridge.close()
+  await until("only the daemon's end is open", () => pipes() <= before + 1)
 })

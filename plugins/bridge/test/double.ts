@@ -19,6 +19,8 @@ export type Answers = {
 export interface Peer {
   request<M extends keyof Methods>(method: M, params: Methods[M]["params"]): Promise<Methods[M]["result"]>
   notify<M extends keyof Methods>(method: M, params: Methods[M]["params"]): void
+  /** Reads nothing any more, as a stopped daemon does. */
+  pause(): void
   /** Cuts the connection, as a killed daemon does. */
   cut(): void
 }
@@ -113,6 +115,7 @@ function serve(connection: WebSocket, double: Double): Peer {
         send({ id, method, params })
       }),
     notify: (method, params) => send({ method, params }),
+    pause: () => connection.pause(),
     cut: () => connection.terminate(),
   }
   connection.on("message", async (data) => {

@@ -10,7 +10,9 @@ import (
 )
 
 // unit is where install writes here.
-func (p *place) unit() string { return filepath.Join(p.home, "config", "systemd", "user", "tenon.service") }
+func (p *place) unit() string {
+	return filepath.Join(p.home, "config", "systemd", "user", "tenon.service")
+}
 
 func (p *place) installed() bool {
 	_, err := os.Stat(p.unit())

@@ -69,7 +69,15 @@ func daemonRun(cmd *cobra.Command, o *daemonRunOptions) error {
 	}
 	if o.supervised {
 		options.Supervised = true
-		a.giveWay(cmd.Context())
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	c.NoStart, c.Notice = true, nil
+	options.Served = c.Serving
+	options.GiveWay = func(ctx context.Context) {
+		_, _ = c.Stop(ctx, proto.StopRequest{WhenIdle: true, Reason: "a service manager starts one"}) // there may be none
 	}
 	if !o.background && !o.supervised {
 		options.LogTo = a.Err
@@ -95,17 +103,6 @@ func daemonRun(cmd *cobra.Command, o *daemonRunOptions) error {
 
 // againPlease is EX_TEMPFAIL: the service manager starts what is installed now.
 const againPlease = 75
-
-// giveWay asks a daemon that a command has started to end once nothing is lost
-// by it; there may be none.
-func (a *app) giveWay(ctx context.Context) {
-	c, err := a.connect()
-	if err != nil {
-		return
-	}
-	c.NoStart, c.Notice = true, nil
-	_, _ = c.Stop(ctx, proto.StopRequest{WhenIdle: true, Reason: "a service manager starts one"})
-}
 
 // logLevel reads TENON_LOG.
 func logLevel(text string, verbose bool) (slog.Level, error) {

@@ -31,7 +31,7 @@ func (c *Client) Start(ctx context.Context) (started bool, err error) {
 	if err := c.setup(); err != nil {
 		return false, err
 	}
-	if c.serving(ctx) {
+	if c.Serving(ctx) {
 		return false, nil
 	}
 	if c.Socket != c.Paths.Socket {
@@ -40,8 +40,12 @@ func (c *Client) Start(ctx context.Context) (started bool, err error) {
 	return true, c.start(ctx)
 }
 
-// serving reports whether a daemon takes work, however slowly it answers.
-func (c *Client) serving(ctx context.Context) bool {
+// Serving reports whether a daemon takes work, however slowly it answers. It starts
+// none.
+func (c *Client) Serving(ctx context.Context) bool {
+	if c.setup() != nil {
+		return false
+	}
 	res, err := c.send(ctx, "GET", "/v1/health", nil, "application/json")
 	if err != nil {
 		var dial *dialError
@@ -73,7 +77,7 @@ func (c *Client) start(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = lock.Release() }()
-	if c.serving(ctx) {
+	if c.Serving(ctx) {
 		return nil
 	}
 	return c.spawn(ctx, lock)

@@ -54,6 +54,8 @@ func (d *daemon) untilStopped(ctx context.Context) string {
 				continue
 			}
 			changes = nil
+		case <-d.asked:
+			look.Reset(0)
 		case <-touch.C:
 			d.o.Paths.Touch(time.Now())
 		case <-look.C:
@@ -77,6 +79,14 @@ func (d *daemon) untilStopped(ctx context.Context) string {
 // then, which would hold the same servers, so this one ends.
 func (d *daemon) unfindable() bool {
 	return slices.ContainsFunc(d.servers, func(s *server) bool { return s.unix != nil && s.unix.Gone() })
+}
+
+// lookAtOnce ends the wait for the next look.
+func (d *daemon) lookAtOnce() {
+	select {
+	case d.asked <- struct{}{}:
+	default: // it is on its way
+	}
 }
 
 // lookIn is when to look again whether the daemon may end.
@@ -248,6 +258,7 @@ func (l life) Health() proto.Health {
 // Newer remembers that a later build should take over.
 func (l life) Newer(s local.Stamp) {
 	if l.d.newer.Swap(&s) == nil {
+		l.d.lookAtOnce()
 		l.d.log.Info("a later build has called; ending once nothing is lost by it", "build", local.FormatBuild(s.Build))
 	}
 }
@@ -259,7 +270,10 @@ func (l life) Stop(_ context.Context, r proto.StopRequest) (*proto.StopResult, e
 	res := &proto.StopResult{PID: os.Getpid(), Runs: d.live(), Leases: len(d.leases.List()), Sessions: len(d.sessions.List())}
 	if r.WhenIdle {
 		own := local.OwnStamp()
-		d.newer.CompareAndSwap(nil, &own)
+		if d.newer.CompareAndSwap(nil, &own) {
+			d.log.Info("asked to end once nothing is lost by it", "reason", r.Reason)
+			d.lookAtOnce()
+		}
 		return res, nil
 	}
 	res.Stopping = true

@@ -70,6 +70,7 @@ type daemon struct {
 	servers  []*server // what listens
 	stop     chan stopping
 	newer    atomic.Pointer[local.Stamp] // a later build has called: end when idle
+	asked    chan struct{}               // capacity 1: newer is new, look at once
 
 	mu       sync.Mutex
 	lastWork time.Time // guarded by mu; when the daemon was last seen busy
@@ -78,7 +79,7 @@ type daemon struct {
 // open opens the rooms from the lowest up. What can wait for its first use
 // waits: history's database, the engine's helper, every server.
 func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
-	d := &daemon{o: o, log: log, started: time.Now(), lastWork: time.Now(), gate: api.NewGate(), hub: api.NewHub(0), stop: make(chan stopping, 4)}
+	d := &daemon{o: o, log: log, started: time.Now(), lastWork: time.Now(), gate: api.NewGate(), hub: api.NewHub(0), stop: make(chan stopping, 4), asked: make(chan struct{}, 1)}
 	d.numbers = newNumbers(d.started)
 	var err error
 	if d.record, err = proctree.OpenRecord(filepath.Join(o.Paths.Runtime, "groups")); err != nil {

@@ -47,6 +47,12 @@ type Options struct {
 	// for one that serves instead of failing, does not end for having nothing to
 	// do, and ends with ErrAgain where the manager should start one anew.
 	Supervised bool
+	// Served reports whether another daemon serves and takes work: one that a client
+	// has started ends then, instead of waiting for its turn. Nil: that is not asked.
+	Served func(context.Context) bool
+	// GiveWay asks a daemon that serves to end once nothing is lost by it; there may
+	// be none. A supervised one asks whoever serves. Nil: it only waits.
+	GiveWay func(context.Context)
 	// Signals stop the daemon: the first gracefully, the second at once. Nil:
 	// only ctx and the API do.
 	Signals <-chan os.Signal
@@ -84,8 +90,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	tuneMemory()
 
 	began := executable(o.Executable)
+	defer func() { // also where there is nothing to start
+		if o.Start != nil {
+			_ = o.Start.Release()
+		}
+	}()
 	lock, err := takeLocks(ctx, &o)
-	if errors.Is(err, errNotNeeded) {
+	if errors.Is(err, errNotNeeded) || errors.Is(err, errServed) {
 		return nil
 	}
 	if err != nil {
@@ -94,11 +105,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	// The lock goes last: whoever gets it may touch the socket.
 	defer func() { err = errors.Join(err, lock.Remove()) }()
-	defer func() {
-		if o.Start != nil {
-			_ = o.Start.Release()
-		}
-	}()
 
 	d, err := open(ctx, o, log)
 	if err != nil {
@@ -152,7 +158,7 @@ func takeLocks(ctx context.Context, o *Options) (*local.Lock, error) {
 		"another daemon held %s for %s", o.Paths.Runtime, lockWait).
 		WithHint("tenon daemon status shows it; tenon daemon stop --force ends it"))
 	defer cancel()
-	return o.Paths.TakeLock(ctx)
+	return takeTurn(ctx, o)
 }
 
 // environ turns KEY=value pairs into what a process is given.

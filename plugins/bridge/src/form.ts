@@ -80,6 +80,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
+/** The values of a form as a screen gives them: texts and lists of texts, whatever else is there. */
+export function valuesOf(given: unknown): Record<string, string | string[]> {
+  const values: [string, string | string[]][] = []
+  for (const [name, value] of Object.entries(isObject(given) ? given : {})) {
+    if (typeof value === "string") values.push([name, value])
+    else if (Array.isArray(value)) values.push([name, value.filter((each) => typeof each === "string")])
+  }
+  return Object.fromEntries(values)
+}
+
 /** What was filled in, with the types that the form wants. A value that does not fit is left for the daemon to refuse. */
 export function contentOf(fields: Field[], values: Record<string, string | string[]>): Record<string, unknown> {
   const content: [string, unknown][] = []

@@ -8,7 +8,7 @@
 export { aborted, unlessAborted } from "./abort.ts"
 export { argumentsOf, readArguments, schemaOf, type Arguments } from "./arguments.ts"
 export { connect, type Bridge, type BridgeOptions } from "./bridge.ts"
-export { contentOf, fieldsOf } from "./form.ts"
+export { contentOf, fieldsOf, valuesOf } from "./form.ts"
 export { hostEnvironment, wantedEnvironment } from "./environment.ts"
 export { Failure, isFailure, explain } from "./failure.ts"
 export { about, instructionsFor, type Instructions } from "./instructions.ts"

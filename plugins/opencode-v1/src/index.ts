@@ -101,12 +101,13 @@ export default async function tenon(input: PluginInput, given?: Record<string, u
     async event({ event }) {
       permissions.onEvent(event)
       outcome.onEvent(event)
-      const session = event.properties.info as HostSession | undefined
-      if (event.type === "session.deleted" && session) {
+      const session = event.properties?.info as HostSession | null | undefined
+      if (typeof session?.id !== "string") return
+      if (event.type === "session.deleted") {
         sessions.deleted(session.id)
         instructions.forget(session.id)
       }
-      if (event.type === "session.updated" && session) sessions.updated(factsOf(session))
+      if (event.type === "session.updated") sessions.updated(factsOf(session))
     },
     async dispose() {
       screen.close()

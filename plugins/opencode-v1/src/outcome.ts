@@ -3,13 +3,14 @@
 import type { Bridge } from "@tenon/bridge"
 import type { HostEvent } from "./host.ts"
 
+/** Members that a part of a tool should have. */
 interface ToolPart {
-  type?: string
-  tool?: string
-  callID?: string
-  sessionID?: string
-  messageID?: string
-  state?: { status?: string; time?: { start?: number; end?: number } }
+  type?: unknown
+  tool?: unknown
+  callID?: unknown
+  sessionID?: unknown
+  messageID?: unknown
+  state?: { status?: unknown; time?: { start?: unknown; end?: unknown } | null } | null
 }
 
 /** Outcomes of one directory's plugin. */
@@ -33,18 +34,24 @@ export function outcomes(bridge: () => Bridge): Outcomes {
       bridge().notify("tool/outcome", { origin: { session, call }, tool, status: "ok", ...(title ? { title } : {}) })
     },
     onEvent(event) {
-      const part = event.type === "message.part.updated" ? (event.properties.part as ToolPart) : undefined
+      if (event.type !== "message.part.updated") return
+      const part = event.properties?.part as ToolPart | null | undefined
       if (part?.type !== "tool" || part.state?.status !== "error") return
-      if (!part.tool || !part.callID || !part.sessionID || isOurs(part.tool) || told.has(part.callID)) return
-      told.add(part.callID)
+      const { tool, callID: call, sessionID: session, messageID: message } = part
+      if (!isName(tool) || !isName(call) || !isName(session) || isOurs(tool) || told.has(call)) return
+      told.add(call)
       if (told.size > remembered) told.delete(told.values().next().value!)
       const { start, end } = part.state.time ?? {}
       bridge().notify("tool/outcome", {
-        origin: { session: part.sessionID, call: part.callID, ...(part.messageID ? { message: part.messageID } : {}) },
-        tool: part.tool,
+        origin: { session, call, ...(isName(message) ? { message } : {}) },
+        tool,
         status: "error",
-        ...(start !== undefined && end !== undefined ? { ms: Math.max(0, Math.round(end - start)) } : {}),
+        ...(typeof start === "number" && typeof end === "number" ? { ms: Math.max(0, Math.round(end - start)) } : {}),
       })
     },
   }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== ""
 }

@@ -70,19 +70,18 @@ export function permissionTable(client: Client, bridge: () => Bridge, screen: Sc
   ): Promise<{ shown: boolean }> => {
     const { ctx } = call
     if (ctx.abort.aborted) throw new Error("aborted")
+    // Round trip: an undefined inside would break GET /permission for every client.
+    // First, since what is nested too deeply cannot be written.
+    const details = JSON.parse(JSON.stringify({ ...metadata, tenon: id }))
     const stopped = aborted(ctx.abort)
     let put: Question | undefined
     const withdrawn = new Promise<never>((_, reject) => {
       put = { sessionID: ctx.sessionID, withdraw: () => reject(new Error("withdrawn")) }
       questions.set(id, put)
     })
-    const asked = ctx.ask({
-      permission,
-      patterns: [resource],
-      always,
-      // Round trip: an undefined inside would break GET /permission for every client.
-      metadata: JSON.parse(JSON.stringify({ ...metadata, tenon: id })),
-    })
+    withdrawn.catch(() => {}) // may come when nobody waits
+    // Async: a host that throws instead of rejecting leaves nothing behind either.
+    const asked = (async () => ctx.ask({ permission, patterns: [resource], always, metadata: details }))()
     const settled = () => questions.delete(id) // by the host: nothing is left in its list
     asked.then(settled, settled) // also when nobody waits any more
     try {
@@ -151,8 +150,8 @@ export function permissionTable(client: Client, bridge: () => Bridge, screen: Sc
       putAway(question)
     },
     onEvent(event) {
-      if (event.type !== "permission.asked") return
-      const id = (event.properties.metadata as { tenon?: unknown } | undefined)?.tenon
+      if (event.type !== "permission.asked" || !event.properties) return
+      const id = (event.properties.metadata as { tenon?: unknown } | null | undefined)?.tenon
       const question = typeof id === "string" ? questions.get(id) : undefined
       if (!question || typeof event.properties.id !== "string") return
       question.request = event.properties.id
@@ -168,12 +167,17 @@ function keyOf(session: string, call: string | undefined): string {
 
 /** The host's class names are minified: only `_tag` tells its errors apart. */
 function tagOf(error: unknown): string | undefined {
-  return (error as { _tag?: string } | undefined)?._tag
+  return (error as { _tag?: string } | null | undefined)?._tag
 }
 
-/** What the host's "always" opens: a tool as a whole, of an address the host that it names. */
+/**
+ * What the host's "always" opens: a tool as a whole, of an address the host that it names. Nothing where
+ * that would open more: a host's name may hold a star, and an address without one has the origin "null".
+ */
 function alwaysOf(resource: string | undefined): string[] {
-  return resource === undefined ? ["*"] : [`${new URL(resource).origin}/*`]
+  if (resource === undefined) return ["*"]
+  const { origin } = new URL(resource)
+  return origin === "null" || /[*?\\]/.test(origin) ? [] : [`${origin}/*`]
 }
 
 const refusals = ["PermissionRejectedError", "PermissionCorrectedError", "PermissionDeniedError"]

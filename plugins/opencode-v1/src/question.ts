@@ -5,7 +5,7 @@
  * can be asked about, and nothing else can.
  */
 
-import { contentOf, fieldsOf, plain } from "@tenon/bridge"
+import { contentOf, fieldsOf, plain, valuesOf } from "@tenon/bridge"
 import type { Answer, Question } from "@tenon/proto"
 import type { Client } from "./host.ts"
 import type { Permissions } from "./permission.ts"
@@ -42,8 +42,8 @@ export function questionDesk(
     async ask(params) {
       if (params.kind !== "elicitation") return { unavailable: "opencode v1 gives a plugin no model" }
       if (!interactive) return { unavailable: "nobody watches this opencode" }
-      const asked = params.params as Elicitation
-      const message = String(asked.message ?? "")
+      const asked = (params.params ?? {}) as Elicitation
+      const message = typeof asked.message === "string" ? asked.message : ""
       const url = asked.mode === "url" && typeof asked.url === "string" ? asked.url : undefined
       const fields = url ? [] : fieldsOf(asked.requestedSchema)
       if (!fields) return { unavailable: "the form asks for something that dialogs cannot ask for" }
@@ -55,7 +55,7 @@ export function questionDesk(
           break // no entry in the TUI
         case "accept":
           if (url) return { result: { action: "accept" } }
-          return { result: { action: "accept", content: contentOf(fields, filled!.values as Values) } }
+          return { result: { action: "accept", content: contentOf(fields, valuesOf(filled!.values)) } }
         default:
           return { result: { action: filled!.action } }
       }
@@ -78,8 +78,6 @@ export function questionDesk(
     },
   }
 }
-
-type Values = Record<string, string | string[]>
 
 /** A server's words for a toast: who asks, then what, without what could move a cursor. */
 function words(server: string, message: string, url: string | undefined): string {

@@ -29,7 +29,7 @@ export function openScreen(bridge: () => Bridge): ScreenLine {
   })
   if (channel) {
     channel.onmessage = ({ data: message }) => {
-      if (message?.to !== "plugin") return
+      if (message?.to !== "plugin" || !message.data) return
       const { id, ...given } = message.data
       if (message.method === "shown") line.shown(id)
       else line.answer(id, given)

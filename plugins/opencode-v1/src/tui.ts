@@ -38,7 +38,7 @@ async function tui(api: TuiApi): Promise<void> {
     tell: (method, data) => channel.postMessage({ to: "plugin", method, data }),
   })
   channel.onmessage = ({ data: message }) => {
-    if (message?.to !== "tui") return
+    if (message?.to !== "tui" || !message.data) return
     if (message.event === "ask") questions.ask(message.data, undefined)
     else if (message.event === "notice") questions.notice(message.data, undefined)
     else questions.withdraw(message.data.id)

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { builtinModules } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { test } from "node:test"
+import { after, test } from "node:test"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { fakeHost } from "./fakehost.ts"
 
@@ -39,8 +39,15 @@ test("imports nothing that is not built into the runtime", () => {
   assert.deepEqual(foreign, [])
 })
 
-test("loads alone, in an empty folder, and prints nothing", () => {
+/** A folder that is gone after the tests. */
+function scratch(): string {
   const dir = mkdtempSync(join(tmpdir(), "tl-"))
+  after(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+test("loads alone, in an empty folder, and prints nothing", () => {
+  const dir = scratch()
   copyFileSync(built, join(dir, "tenon.js"))
   writeFileSync(join(dir, "package.json"), '{"type":"module"}')
   writeFileSync(
@@ -55,7 +62,7 @@ test("loads alone, in an empty folder, and prints nothing", () => {
 })
 
 test("loaded twice it works once", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "tl-"))
+  const dir = scratch()
   writeFileSync(join(dir, "package.json"), '{"type":"module"}')
   copyFileSync(built, join(dir, "one.js"))
   copyFileSync(built, join(dir, "two.js"))

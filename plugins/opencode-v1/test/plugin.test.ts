@@ -1,7 +1,7 @@
 /** The plugin between a scripted host and a scripted daemon. */
 
 import assert from "node:assert/strict"
-import { chmodSync, mkdtempSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
@@ -174,7 +174,8 @@ test("PATH gets the program's folder only when it has no tenon", async () => {
     await hooks["shell.env"]({ cwd: "/" }, { env })
     return env.PATH
   }
-  const empty = mkdtempSync(join(tmpdir(), "te-"))
+  const empty = mkdtempSync(join(tmpdir(), "tl-"))
+  cleanups.push(() => rmSync(empty, { recursive: true, force: true }))
   process.env.PATH = empty
   assert.equal(await shell(), `${empty}:${daemon.bin.replace(/\/tenon$/, "")}`)
   writeFileSync(join(empty, "tenon"), "")

@@ -30,6 +30,7 @@ export function readEvents(ctx: Context): Events {
   let timer: ReturnType<typeof setTimeout> | undefined
 
   const tell = (event: HostEvent) => {
+    if (typeof event?.type !== "string") return // nothing that anybody listens for
     const type = event.type.replace(/^permission\.v2\./, "permission.") // early 2.0.x
     for (const listener of listeners) {
       try {

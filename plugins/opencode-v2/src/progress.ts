@@ -3,12 +3,12 @@
  * logs. Shown by the host while the program runs; the final result has it again.
  */
 
-import type { CallEvent, Frame, Log, Progress } from "@tenon/proto"
+import { check, type CallEvent, type Frame, type Log, type Progress } from "@tenon/proto"
 import type { Call, Calls } from "./calls.ts"
 
 /** Status of running programs. */
 export interface Reports {
-  /** run/event of the daemon. */
+  /** run/event of the daemon. Throws a FieldError for one that is not in the schemas. */
   onFrame(frame: Frame): void
   /** Begins to show a call; the function ends it, and nothing is shown after. */
   open(call: Call): () => void
@@ -48,7 +48,7 @@ export function reportTable(calls: Calls): Reports {
     const known = runs.get(frame.run)
     if (known || frame.type !== "start") return known
     // The first frame says whose the run is; a call's id alone may be another session's too.
-    const session = (frame.data as { session?: unknown } | undefined)?.session
+    const session = (frame.data as { session?: unknown } | null | undefined)?.session
     const call = typeof session === "string" ? calls.find(session, frame.call) : undefined
     const report = call && reports.get(call)
     if (!report) return undefined
@@ -88,7 +88,7 @@ export function reportTable(calls: Calls): Reports {
 function note(report: Report, frame: Frame): boolean {
   const { children, logs } = report
   if (frame.type === "call") {
-    const { id, server, tool, status, input, ms } = frame.data as CallEvent
+    const { id, server, tool, status, input, ms } = check<CallEvent>("CallEvent", frame.data)
     children.set(id, {
       ...children.get(id),
       id,
@@ -101,7 +101,7 @@ function note(report: Report, frame: Frame): boolean {
     return true
   }
   if (frame.type === "progress") {
-    const { call, progress, total, message } = frame.data as Progress
+    const { call, progress, total, message } = check<Progress>("Progress", frame.data)
     const child = children.get(call)
     if (!child) return false
     const amount = total === undefined ? `${progress}` : `${progress}/${total}`
@@ -109,7 +109,7 @@ function note(report: Report, frame: Frame): boolean {
     return true
   }
   if (frame.type === "log") {
-    const { level, message } = frame.data as Log
+    const { level, message } = check<Log>("Log", frame.data)
     logs.push(`${level}: ${message.slice(0, line)}`)
     if (logs.length > shownLogs) logs.shift()
     return true

@@ -4,7 +4,7 @@
  * has the entry loaded.
  */
 
-import { askLine, plain, plainJSON, type LineAnswer, type Waiting } from "@tenon/bridge"
+import { askLine, plain, plainJSON, valuesOf, type LineAnswer, type Waiting } from "@tenon/bridge"
 import type { Notice } from "@tenon/proto"
 import type { Context } from "../host.ts"
 import definition from "../rpc.ts"
@@ -62,14 +62,8 @@ function formOf({ id, session, title, message, url, fields }: Form) {
   return { id, session, title: plain(title, 200), message: plain(message), fields, ...(url ? { url } : {}) }
 }
 
-function filledOf({ action, values = {} }: LineAnswer): Filled | undefined {
-  if (action !== "accept") return action && { action }
-  const clean: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(values)) {
-    if (typeof value === "string") clean[name] = value
-    else if (Array.isArray(value)) clean[name] = value.filter((each): each is string => typeof each === "string")
-  }
-  return { action, values: clean }
+function filledOf({ action, values }: LineAnswer): Filled | undefined {
+  return action === "accept" ? { action, values: valuesOf(values) } : action && { action }
 }
 
 /**

@@ -63,12 +63,12 @@ export function questionRoute(tool: () => Tool | undefined): Required<Route> {
       if (answers === undefined) return undefined
       if (answers === "dismissed") return { action: "cancel" }
       if (form.fields.length === 0) return confirmed(answers[0]?.[0])
-      const values: Record<string, string | string[]> = {}
+      const values: [string, string | string[]][] = []
       form.fields.forEach((field, i) => {
         const given = answers[i] ?? []
-        if (given.length > 0 && given[0] !== skip) values[field.name] = valueOf(field, given)
+        if (given.length > 0 && given[0] !== skip) values.push([field.name, valueOf(field, given)])
       })
-      return { action: "accept", values }
+      return { action: "accept", values: Object.fromEntries(values) }
     },
   }
 }

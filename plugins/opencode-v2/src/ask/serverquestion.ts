@@ -26,37 +26,43 @@ export async function answerQuestion(room: QuestionRoom, question: Question, sig
   }
 }
 
+/** Most characters of an address, which has to be seen whole. */
+const mostAddress = 2_000
 const nobody = "opencode has no way to ask its user here"
 
 async function elicit({ asks, calls }: QuestionRoom, question: Question, signal: AbortSignal): Promise<Answer> {
-  const params = question.params as { mode?: string; message?: string; url?: string; requestedSchema?: unknown }
-  const fields = params.mode === "url" ? [] : fieldsOf(params.requestedSchema)
+  const params = (question.params ?? {}) as Record<"mode" | "message" | "url" | "requestedSchema", unknown>
+  const page = params.mode === "url"
+  const fields = page ? [] : fieldsOf(params.requestedSchema)
   if (!fields) return { unavailable: "the form asks for something that opencode's dialogs cannot ask for" }
+  const url = page ? plain(params.url, mostAddress + 1) : undefined
+  if (url === "") return { unavailable: "the page has no address" }
+  if (url && url.length > mostAddress) return { unavailable: "the address is too long to be shown whole" }
   const filled = await asks.fill(
     {
       id: question.id,
       session: question.origin.session,
       call: calls.find(question.origin.session, question.origin.call),
       title: `${question.server} asks`,
-      message: plain(params.message ?? ""),
-      ...(params.mode === "url" && params.url ? { url: plain(params.url, 2_000) } : {}),
+      message: plain(params.message),
+      ...(url ? { url } : {}),
       fields,
     },
     signal,
   )
   if (!filled) return { unavailable: nobody }
   if (filled.action !== "accept") return { result: { action: filled.action } }
-  if (params.mode === "url") return { result: { action: "accept" } }
+  if (page) return { result: { action: "accept" } }
   return { result: { action: "accept", content: contentOf(fields, filled.values) } }
 }
 
 interface SamplingParams {
-  systemPrompt?: string
-  messages?: { role?: string; content?: unknown }[]
+  systemPrompt?: unknown
+  messages?: unknown
 }
 
 async function sample({ ctx, asks, calls }: QuestionRoom, question: Question, signal: AbortSignal): Promise<Answer> {
-  const { systemPrompt, messages = [] } = question.params as SamplingParams
+  const { systemPrompt, messages = [] } = (question.params ?? {}) as SamplingParams
   const prompt = promptOf(systemPrompt, messages)
   if (prompt === undefined) return { unavailable: "opencode's model is asked in text only" }
   const decision = await asks.decide(
@@ -82,11 +88,13 @@ async function sample({ ctx, asks, calls }: QuestionRoom, question: Question, si
 }
 
 /** One text of a conversation; undefined when it holds something else than text. */
-function promptOf(system: string | undefined, messages: { role?: string; content?: unknown }[]): string | undefined {
-  const parts = system ? [system] : []
-  for (const { role, content } of messages) {
+function promptOf(system: unknown, messages: unknown): string | undefined {
+  const parts = typeof system === "string" && system ? [system] : []
+  if (!Array.isArray(messages)) return undefined
+  for (const message of messages) {
+    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown }
     for (const each of Array.isArray(content) ? content : [content]) {
-      const part = each as { type?: string; text?: unknown } | undefined
+      const part = each as { type?: unknown; text?: unknown } | null | undefined
       if (part?.type !== "text" || typeof part.text !== "string") return undefined
       parts.push(role === "assistant" ? `Assistant: ${part.text}` : part.text)
     }

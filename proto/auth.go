@@ -2,9 +2,9 @@ package proto
 
 // Login is how the login to a remote server stands.
 type Login struct {
-	Server    string   `json:"server"`
-	URL       string   `json:"url"`   // as written: placeholders unexpanded
-	State     string   `json:"state"` // off, none, needed, valid, limited
+	Server    string   `json:"server"` // unconfigured: what a logout calls it
+	URL       string   `json:"url"`    // as written: placeholders unexpanded
+	State     string   `json:"state"`  // off, none, needed, valid, limited, unconfigured (no server of the view has it)
 	Issuer    string   `json:"issuer,omitempty"`
 	Client    string   `json:"client,omitempty"` // configured, document, registered
 	Scopes    []string `json:"scopes,omitempty"`

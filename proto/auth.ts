@@ -8,7 +8,7 @@ export interface Login {
   server: string
   /** as written: placeholders unexpanded */
   url: string
-  state: "off" | "none" | "needed" | "valid" | "limited"
+  state: "off" | "none" | "needed" | "valid" | "limited" | "unconfigured"
   issuer?: string
   client?: "configured" | "document" | "registered"
   scopes?: string[]

@@ -28,7 +28,7 @@ func (a *app) authCommand() *cobra.Command {
 	}
 	status := &cobra.Command{Use: "status", Aliases: []string{"ls"}, Short: "Show how the logins stand", Args: args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return authStatus(cmd.Context(), a) }}
-	logout := &cobra.Command{Use: "logout SERVER", Short: "Log out of a server, and forget its tokens", Args: args(1, 1),
+	logout := &cobra.Command{Use: "logout SERVER", Short: "Log out of a server, also one that is not configured any more, and forget its tokens", Args: args(1, 1),
 		RunE: func(cmd *cobra.Command, words []string) error { return authLogout(cmd.Context(), a, words[0]) }}
 	c := login("auth SERVER", "Log in to a remote server")
 	c.Args = func(cmd *cobra.Command, words []string) error {
@@ -117,13 +117,15 @@ func authStatus(ctx context.Context, a *app) error {
 	}
 	err = rows(a, logins, "no remote servers here: tenon ls lists all", []string{"SERVER", "LOGIN", "TOKEN", "SCOPES", "ISSUER"},
 		func(l proto.Login) []string {
-			return []string{l.Server, l.State, tokenUntil(l, time.Now()), strings.Join(l.Scopes, " "), l.Issuer}
+			return []string{l.Server, loginState(l), tokenUntil(l, time.Now()), strings.Join(l.Scopes, " "), l.Issuer}
 		})
 	if err != nil || a.flags.json {
 		return err
 	}
 	for _, l := range logins {
 		switch {
+		case l.State == "unconfigured":
+			a.say("%s: %s; forget it with: tenon auth logout %s", l.Server, l.Detail, l.Server)
 		case l.State == "needed" || l.State == "limited":
 			a.say("%s: %s; log in with: tenon auth %s", l.Server, l.Detail, l.Server)
 		case l.Detail != "":
@@ -131,6 +133,14 @@ func authStatus(ctx context.Context, a *app) error {
 		}
 	}
 	return nil
+}
+
+// loginState is the state as a person reads it.
+func loginState(l proto.Login) string {
+	if l.State == "unconfigured" {
+		return "not configured"
+	}
+	return l.State
 }
 
 // tokenUntil says how long a token lives, and whether another follows.

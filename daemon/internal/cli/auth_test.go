@@ -80,3 +80,25 @@ func TestTwoWaysToLogInDoNotGoTogether(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestALoginOfAServerThatIsGoneIsShownAndForgotten(t *testing.T) {
+	p := newPlace(t, nil)
+	id := strings.Repeat("ab", 12)
+	file := p.write("state/tokens/"+id+".json", `{"version": 1, "server": "gone", "url": "https://gone.example.com/mcp", "accessToken": "a-token-of-one"}`)
+	if got := p.run("auth", "status"); got.code != 0 || !strings.Contains(got.out, "not configured") || !strings.Contains(got.err, "tenon auth logout gone") {
+		t.Errorf("%+v", got)
+	}
+	if findings, _ := p.diagnosis(); !says(findings, "ok", "logins", "gone", "tenon auth logout") {
+		t.Errorf("%+v", findings)
+	}
+	if got := p.run("auth", "logout", "gone"); got.code != 0 || !strings.Contains(got.err, "logged out of gone") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
+	}
+	p.quiet("after the logout", "logins")
+	if findings, _ := p.diagnosis(); says(findings, "ok", "logins") {
+		t.Errorf("%+v", findings)
+	}
+}

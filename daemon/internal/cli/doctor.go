@@ -62,6 +62,7 @@ func doctorRun(ctx context.Context, a *app) error {
 		}
 		d.config(status)
 		d.servers(ctx, c, status)
+		d.logins(ctx, c)
 		d.holders(ctx, c)
 		d.engines(status)
 		d.plugins(status)
@@ -213,6 +214,24 @@ func (d *doctor) servers(ctx context.Context, c *client.Client, s proto.Status) 
 			}
 		}
 		d.double(srv, s)
+	}
+}
+
+// logins mentions those that no server here uses: tokens that may have been forgotten.
+func (d *doctor) logins(ctx context.Context, c *client.Client) {
+	all, err := c.Logins(ctx)
+	if err != nil {
+		d.say("problem", "logins", "", "%v", err)
+		return
+	}
+	var left []string
+	for _, l := range all {
+		if l.State == "unconfigured" {
+			left = append(left, l.Server)
+		}
+	}
+	if len(left) > 0 { // another project's are no fault
+		d.say("ok", "logins", "tenon auth status; tenon auth logout NAME forgets one", "%s of servers that are not configured here: %s", count(len(left), "login"), short(strings.Join(left, ", "), 200))
 	}
 }
 

@@ -39,7 +39,8 @@ func loginOf(def *config.Definition) (auth.Target, bool) {
 	return t, true
 }
 
-// List tells of each remote server of the caller's view.
+// List tells of each remote server of the caller's view, and whoever may log out of
+// the logins that are left of others.
 func (l logins) List(_ context.Context, c *peer.Caller) ([]proto.Login, error) {
 	view, err := l.d.view(c, "")
 	if err != nil {
@@ -51,7 +52,14 @@ func (l logins) List(_ context.Context, c *peer.Caller) ([]proto.Login, error) {
 			out = append(out, l.row(c, view, n.Server))
 		}
 	}
-	return out, nil
+	if c.May(peer.Auth) != nil {
+		return out, nil
+	}
+	orphans, err := l.orphans(c, view)
+	for _, o := range orphans {
+		out = append(out, o.row())
+	}
+	return out, err
 }
 
 // row is how one server's login stands.
@@ -119,10 +127,14 @@ func (l logins) Start(ctx context.Context, c *peer.Caller, name string, r proto.
 	return &row, nil
 }
 
-// End logs out.
+// End logs out: of a server of the view that takes a login, else of what is left of
+// another.
 func (l logins) End(ctx context.Context, c *peer.Caller, name string) (*proto.LoginEnded, error) {
 	view, server, source, err := l.find(c, name)
 	if err != nil {
+		if ended, found, orphanErr := l.endOrphan(ctx, c, name); found {
+			return ended, orphanErr
+		}
 		return nil, err
 	}
 	ended, err := source.Logout(ctx)

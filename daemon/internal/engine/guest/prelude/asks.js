@@ -80,7 +80,9 @@
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const pairs = [];
   for (let i = 0; i < 4096; i++) pairs[i] = letters[i >> 6] + letters[i & 63];
+  const native = Bytes.prototype.toBase64; // older runtimes have none; 30 times as fast
   const base64 = b => {
+    if (native !== undefined) return apply(native, b, []);
     let out = '';
     const n = b.length, whole = n - n % 3;
     for (let i = 0; i < whole; i += 3) out += pairs[b[i] << 4 | b[i + 1] >> 4] + pairs[(b[i + 1] & 15) << 8 | b[i + 2]];

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 )
@@ -101,9 +102,11 @@ func replaced(line []byte, member string, value json.RawMessage) []byte {
 		return line
 	}
 	m[member] = value
-	data, err := json.Marshal(m)
-	if err != nil { // it was valid JSON
-		return line
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // every value as it was written
+	if e.Encode(m) != nil {
+		return line // it was valid JSON
 	}
-	return append(data, '\n')
+	return out.Bytes()
 }

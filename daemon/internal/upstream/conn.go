@@ -62,6 +62,7 @@ type conn struct {
 	limit int64 // bytes of one message
 	mask  mask
 	noise limiter
+	flood flood
 	wire  wire
 	next  atomic.Int64 // last request id used
 
@@ -167,6 +168,7 @@ func (c *conn) Close(ctx context.Context) error {
 	c.closing.Do(func() {
 		c.fail(fault.New(fault.ServerUnavailable, "connection to server %s was closed", c.spec.Name))
 		c.closeErr = c.wire.close(ctx)
+		c.flood.stop()
 		c.work.Wait()
 		// Only now, since a session may have been made meanwhile.
 		if link := c.sdk.Load(); link != nil {

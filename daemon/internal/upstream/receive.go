@@ -78,6 +78,9 @@ func (c *conn) answered(id int64, m *message, owned bool) {
 		c.settle(id, nil, c.refused(m.err))
 		return
 	}
+	if c.flood.missed.Load() > 0 {
+		c.tellMissed(id)
+	}
 	p := c.take(id)
 	if p == nil {
 		return // late, after a cancel
@@ -144,8 +147,7 @@ func (c *conn) noticed(b []byte, m *message, tie int64) {
 			c.visited(params.ID)
 		}
 	case NoticeLog:
-		c.notice(m, tie)
-		c.pass(b) // for the records of the instance
+		c.logged(m, tie)
 	case NoticeResourceUpdated, NoticeResourcesChanged, NoticePromptsChanged:
 		c.notice(m, tie)
 	default:

@@ -176,12 +176,6 @@ func (c *conn) client() *mcp.Client {
 				hear.ToolsChanged()
 			}
 		},
-		//lint:ignore SA1019 servers of every older protocol log
-		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
-			if hear != nil {
-				hear.ServerLog(string(r.Params.Level), c.mask.Replace(logText(r.Params.Data)))
-			}
-		},
 	})
 }
 

@@ -94,4 +94,8 @@ func TestServerThatClosesItsOutputIsGone(t *testing.T) {
 	s.Command = []string{"/bin/sh", "-c", `echo boom >&2`}
 	_, err = Connect(context.Background(), record(t), s)
 	wantKind(t, err, fault.ServerUnavailable, "exit status 0", "boom")
+	// Its input is closed before it has ended: the write fails first.
+	s.Command = []string{"/bin/sh", "-c", `exec <&-; sleep 0.2; echo boom >&2; exit 3`}
+	_, err = Connect(context.Background(), record(t), s)
+	wantKind(t, err, fault.ServerUnavailable, "exit status 3", "boom")
 }

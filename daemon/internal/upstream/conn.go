@@ -3,10 +3,12 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -230,9 +232,27 @@ func (c *conn) send(p *pending, b []byte) error {
 			// fail was faster and has settled it.
 			<-p.done
 		}
+		if gone := c.goneBy(err); gone != nil {
+			return withFate(fault.From(gone), fateNotSent)
+		}
 		return withFate(c.unavailable("cannot send to server %s: %w", c.spec.Name, err), fateNotSent)
 	}
 	return nil
+}
+
+// goneBy is why a connection is gone whose pipe is broken, nil where it is not:
+// a write to a process that has ended fails before anybody knows how it did.
+func (c *conn) goneBy(err error) error {
+	if !errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	limit := time.NewTimer(2 * exitAfterEOF)
+	defer limit.Stop()
+	select {
+	case <-c.done:
+	case <-limit.C:
+	}
+	return c.Err()
 }
 
 // take removes a pending call. Whoever gets it settles it, nobody else does.

@@ -271,7 +271,11 @@ var _ interface {
 
 // startError says why a connection could not be made.
 func (c *conn) startError(ctx context.Context, err error) error {
-	if gone := c.Err(); gone != nil {
+	gone := c.Err()
+	if gone == nil {
+		gone = c.goneBy(err)
+	}
+	if gone != nil {
 		return withFate(fault.From(gone), fateNotSent)
 	}
 	var e *fault.Error

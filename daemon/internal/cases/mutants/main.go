@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -33,7 +34,9 @@ func run(ctx context.Context, args []string) error {
 	part := flags.String("case", "", "only cases whose name holds this")
 	fresh := flags.Bool("fresh", false, "run also what was killed before and has not changed since")
 	record := flags.Bool("record", false, "write the line that failed into notes that name none")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil // the usage is printed
+	} else if err != nil {
 		return err
 	}
 	where, err := filepath.Abs(*top)

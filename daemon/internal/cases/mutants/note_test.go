@@ -88,3 +88,13 @@ func TestNotesAreEditsOfTextThatStandsOnce(t *testing.T) {
 		}
 	}
 }
+
+// Who asks how it is used has made no mistake.
+func TestAskingForTheUsageIsNoFailure(t *testing.T) {
+	if err := run(t.Context(), []string{"-h"}); err != nil {
+		t.Error(err)
+	}
+	if err := run(t.Context(), []string{"-none"}); err == nil {
+		t.Error("a flag that does not exist is taken")
+	}
+}

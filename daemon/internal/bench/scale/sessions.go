@@ -78,21 +78,31 @@ func (l *lab) resident() (float64, error) {
 
 const echo = `{"text":"hello"}`
 
+// remoteLab is a lab whose server all is remote; close it.
+func remoteLab(tenon string) (*lab, error) {
+	l, err := newLab(tenon, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	address, err := l.remote()
+	if err == nil {
+		err = l.configure(address)
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
 // bySessions measures with more and more sessions attached, first such that have
 // nothing but the server that all share, then with an instance of their own each.
 func bySessions(_ context.Context, tenon string, samples int) error {
-	l, err := newLab(tenon, "", nil)
+	l, err := remoteLab(tenon)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	address, err := l.remote()
-	if err != nil {
-		return err
-	}
-	if err := l.configure(address); err != nil {
-		return err
-	}
 	t := newTable("sessions", "attach", "call p50", "call p99", "trivial run p50", "run p99", "daemon", "call of an own instance p50", "p99", "daemon with leases")
 	attached, leased := 0, 0
 	for _, want := range sessionCounts {
@@ -136,18 +146,11 @@ func bySessions(_ context.Context, tenon string, samples int) error {
 
 // byRuns measures memory with more and more runs at once that wait for a call.
 func byRuns(ctx context.Context, tenon string) error {
-	l, err := newLab(tenon, "", nil)
+	l, err := remoteLab(tenon)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	address, err := l.remote()
-	if err != nil {
-		return err
-	}
-	if err := l.configure(address); err != nil {
-		return err
-	}
 	if err := l.attach(0); err != nil {
 		return err
 	}

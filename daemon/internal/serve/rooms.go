@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"tenon/daemon/internal/session"
 	"tenon/daemon/internal/shelf"
 	"tenon/daemon/internal/upstream/auth"
+	"tenon/proto"
 )
 
 // daemon is every room of one daemon.
@@ -134,6 +136,9 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 		return nil, err
 	}
 	d.openRuns()
+	d.sessions.HoldsBy(func(id string) bool {
+		return slices.ContainsFunc(d.leases.List(), func(l proto.Lease) bool { return l.Session == id })
+	})
 	d.sessions.OnEnd(d.sessionEnded)
 	d.sessions.OnAttach(d.sessionAttached)
 	d.bridge = bridge.New(bridge.Options{

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"context"
+	"log/slog"
 	"sort"
 	"strings"
 	"time"
@@ -54,6 +56,7 @@ func (m *Manager) end(s *Session, reason string, still func() bool) {
 		return
 	}
 	delete(m.sessions, s.ID)
+	passing := s.State() == Ephemeral
 	s.update(func(f *facts) { f.state = Ending; f.note = reason })
 	s.bridges = nil
 	close(s.ended)
@@ -61,7 +64,11 @@ func (m *Manager) end(s *Session, reason string, still func() bool) {
 	m.mu.Unlock()
 
 	m.revoke(s)
-	m.log.Info("session ended", "session", s.ID, "reason", reason)
+	level := slog.LevelInfo
+	if passing && (m.holds == nil || !m.holds(s.ID)) {
+		level = slog.LevelDebug // one look at the daemon is no news
+	}
+	m.log.Log(context.Background(), level, "session ended", "session", s.ID, "reason", reason)
 	for _, f := range tell {
 		f(s.ID, reason)
 	}

@@ -63,6 +63,7 @@ type Manager struct {
 	sessions map[string]*Session       // guarded by mu
 	bridges  map[Bridge]process        // guarded by mu; live ones
 	onEnd    []func(id, reason string) // guarded by mu
+	holds    func(id string) bool      // set before any session is made; nil: nobody tells
 	onAttach []func(*Session)          // guarded by mu
 	lastID   uint64                    // guarded by mu; ephemeral ids
 }
@@ -118,6 +119,11 @@ func (m *Manager) OnEnd(f func(id, reason string)) {
 	defer m.mu.Unlock()
 	m.onEnd = append(m.onEnd, f)
 }
+
+// HoldsBy gives what says whether a session holds an instance: the end of a lone
+// command's session that holds none is told at debug level only. It is called once,
+// before any session is made.
+func (m *Manager) HoldsBy(f func(id string) bool) { m.holds = f }
 
 // OnAttach registers a callback for every session of which a host told: at each
 // attach and when a host was asked. It is called outside of all locks, by the

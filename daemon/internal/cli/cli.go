@@ -136,6 +136,9 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(help)
 	exemplify(root)
 	a.completeWith(root)
+	if len(a.Args) > 0 && a.Args[0] == cobra.ShellCompRequestCmd {
+		plainFlags(root)
+	}
 	return root
 }
 

@@ -78,6 +78,17 @@ func completion(root *cobra.Command, shell string) (string, error) {
 // runStatuses are what --status takes; the daemon has the last word.
 var runStatuses = []string{"running", "ok", "failed", "cancelled", "lost"}
 
+// plainFlags takes the quotes out of what flags say of themselves, which name a value in
+// the help; completions show the text as it is.
+func plainFlags(c *cobra.Command) {
+	plain := func(f *flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	c.Flags().VisitAll(plain)
+	c.PersistentFlags().VisitAll(plain)
+	for _, child := range c.Commands() {
+		plainFlags(child)
+	}
+}
+
 // completeLimit is how long a press of Tab may take.
 const completeLimit = time.Second
 

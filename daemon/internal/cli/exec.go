@@ -258,9 +258,7 @@ func (o *execOptions) failure(r *proto.RunResult) {
 	}
 	a.note("error: %s%s (%s)", where, inset(e.Message), e.Kind)
 	a.feedback(e.Feedback, e.Message)
-	if e.Hint != "" {
-		a.note("hint: %s", inset(e.Hint))
-	}
+	a.hint(fault.Kind(e.Kind), e.Hint)
 	if a.flags.verbose && e.Stack != "" {
 		a.note("%s", e.Stack)
 	}

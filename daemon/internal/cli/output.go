@@ -63,14 +63,23 @@ func (a *app) fail(e *fault.Error) {
 	}
 	a.note("error: %s (%s)", inset(e.Message), e.Kind)
 	a.feedback(e.Feedback, e.Message)
-	if e.Hint != "" {
-		a.note("hint: %s", inset(e.Hint))
-	}
+	a.hint(e.Kind, e.Hint)
 	if a.flags.verbose {
 		a.note("see %s", e.Kind.Page())
 		if cause := e.Unwrap(); cause != nil && cause.Error() != e.Message {
 			a.note("cause: %s", inset(cause.Error()))
 		}
+	}
+}
+
+// hint says what to do next. That of a failed tool names a member of the error that a
+// program has; in a shell it is elsewhere.
+func (a *app) hint(kind fault.Kind, text string) {
+	if kind == fault.ToolFailure && strings.HasSuffix(text, " .content") {
+		text = "the tool itself failed; --json shows its whole answer"
+	}
+	if text != "" {
+		a.note("hint: %s", inset(text))
 	}
 }
 

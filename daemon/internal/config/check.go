@@ -116,6 +116,11 @@ func checkScalar(n *node, key *Key, shown string) error {
 		if _, err := ParseSize(n.text); err != nil {
 			return badAt(n, "%s: %s", shown, err)
 		}
+		if key.Check != nil {
+			if err := key.Check(n.text); err != nil {
+				return badAt(n, "%s: %s", shown, err)
+			}
+		}
 	case TypeCount:
 		if i, ok := n.integer(); !ok || i < 0 || i > 1<<20 {
 			return badAt(n, "%s must be a whole number from 0 to %d", shown, 1<<20)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 
 	"tenon/daemon/internal/outbound"
@@ -179,6 +180,8 @@ var reference = []Key{
 	{Path: "listen.token", Type: TypeString, Doc: "Bearer token that TCP clients must send, at least 16 characters; placeholders are expanded.", Reload: AtStart, Place: UserOnly},
 	{Path: "history", Type: TypeSection, Doc: "What is kept of runs.", Reload: InPlace, Place: UserOnly},
 	{Path: "history.retention", Type: TypeDuration, Default: "30d", Doc: "Age at which history is removed.", Reload: InPlace, Place: UserOnly},
+	{Path: "history.maxDatabase", Type: TypeSize, Default: "512MiB", Doc: "Runs and calls together, at least 1MiB: above it the oldest runs go with their calls.", Reload: InPlace, Place: UserOnly, Check: checkHistory},
+	{Path: "history.maxArtifacts", Type: TypeSize, Default: "1GiB", Doc: "Artifacts and whole outputs together, at least 1MiB: above it the oldest go.", Reload: InPlace, Place: UserOnly, Check: checkHistory},
 }
 
 // Reference lists every config key in documentation order.
@@ -192,6 +195,18 @@ func Reference() []Key {
 func checkHost(text string) error {
 	_, err := outbound.ParsePattern(text)
 	return err
+}
+
+// minHistory is the least that a bound of history may be, in bytes: with less, what a
+// run has just left would be gone before anybody looks.
+const minHistory = 1 << 20
+
+// checkHistory refuses a bound under which nothing could be kept.
+func checkHistory(text string) error {
+	if n, err := ParseSize(text); err == nil && n < minHistory { // what is no size is told elsewhere
+		return fmt.Errorf("%q is too little: 1MiB is the least", text)
+	}
+	return nil
 }
 
 // keyAt returns the key of a dotted path in which * stands for any name.

@@ -44,8 +44,11 @@ type settings struct {
 	Sessions struct{ Idle, Grace time.Duration }
 	Tickets  struct{ TTL time.Duration }
 	Listen   struct{ Address, Token string }
-	History  struct{ Retention time.Duration }
-	Catalog  struct{ Learn bool }
+	History  struct {
+		Retention                 time.Duration
+		MaxDatabase, MaxArtifacts size
+	}
+	Catalog struct{ Learn bool }
 }
 
 // size is a number of bytes, so that the decoder can tell it from a count.
@@ -117,7 +120,8 @@ func (s *settings) daemon() Daemon {
 	return Daemon{
 		IdleExit: s.Daemon.IdleExit, LogLevel: s.Daemon.LogLevel, MaxStarting: s.Daemon.MaxStarting,
 		SessionIdle: s.Sessions.Idle, SessionGrace: s.Sessions.Grace,
-		TicketTTL: s.Tickets.TTL, HistoryRetention: s.History.Retention, Learn: s.Catalog.Learn,
+		TicketTTL: s.Tickets.TTL, HistoryRetention: s.History.Retention,
+		HistoryDatabase: int64(s.History.MaxDatabase), HistoryArtifacts: int64(s.History.MaxArtifacts), Learn: s.Catalog.Learn,
 		ListenAddress: s.Listen.Address, ListenToken: s.Listen.Token,
 	}
 }

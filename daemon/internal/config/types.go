@@ -123,8 +123,10 @@ type Daemon struct {
 	SessionGrace     time.Duration
 	TicketTTL        time.Duration
 	HistoryRetention time.Duration
-	Learn            bool // result types from results
-	MaxStarting      int  // server starts at once
+	HistoryDatabase  int64 // bytes of runs and calls
+	HistoryArtifacts int64 // bytes of artifacts and whole outputs
+	Learn            bool  // result types from results
+	MaxStarting      int   // server starts at once
 	ListenAddress    string
 	ListenToken      string
 }

@@ -29,7 +29,7 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 	if !reflect.DeepEqual(v.Script, wantScript) {
 		t.Errorf("script: got %+v", v.Script)
 	}
-	wantDaemon := Daemon{IdleExit: 10 * time.Minute, LogLevel: "info", SessionIdle: 30 * time.Minute, SessionGrace: time.Minute, TicketTTL: 24 * time.Hour, HistoryRetention: 30 * 24 * time.Hour, MaxStarting: 4, Learn: true}
+	wantDaemon := Daemon{IdleExit: 10 * time.Minute, LogLevel: "info", SessionIdle: 30 * time.Minute, SessionGrace: time.Minute, TicketTTL: 24 * time.Hour, HistoryRetention: 30 * 24 * time.Hour, HistoryDatabase: 512 << 20, HistoryArtifacts: 1 << 30, MaxStarting: 4, Learn: true}
 	if v.Daemon != wantDaemon {
 		t.Errorf("daemon: got %+v", v.Daemon)
 	}

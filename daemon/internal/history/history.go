@@ -64,8 +64,8 @@ const (
 type Store struct {
 	dir           string
 	retention     atomic.Int64 // a time.Duration
-	artifactBytes int64
-	databaseBytes int64
+	artifactBytes atomic.Int64
+	databaseBytes atomic.Int64
 	log           *slog.Logger
 	now           func() time.Time
 	life          string // distinguishes this daemon's rows from those of a dead one
@@ -158,11 +158,13 @@ func New(o Options) *Store {
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails
 	s := &Store{
-		dir: o.Dir, artifactBytes: o.ArtifactBytes, databaseBytes: o.DatabaseBytes, log: o.Log, now: o.Now,
+		dir: o.Dir, log: o.Log, now: o.Now,
 		life: hex.EncodeToString(id[:]), redact: o.Redactor,
 		queue: make(chan record, queueSize), hurry: make(chan struct{}, 1), untidy: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.retention.Store(int64(o.Retention))
+	s.artifactBytes.Store(o.ArtifactBytes)
+	s.databaseBytes.Store(o.DatabaseBytes)
 	s.journal = journal{dir: s.path("journal"), name: s.life + ".log", open: map[uint64][]byte{}}
 	return s
 }

@@ -34,6 +34,14 @@ func (s *Store) SetRetention(d time.Duration) {
 	s.tidySoon()
 }
 
+// SetBounds applies a changed configuration; see Options.DatabaseBytes and
+// Options.ArtifactBytes.
+func (s *Store) SetBounds(database, artifacts int64) {
+	s.databaseBytes.Store(database)
+	s.artifactBytes.Store(artifacts)
+	s.tidySoon()
+}
+
 // tidySoon has the writer tidy up, if there is one.
 func (s *Store) tidySoon() {
 	select {
@@ -108,7 +116,7 @@ func (s *Store) removeExcess(ctx context.Context, db *sql.DB) error {
 		if err != nil {
 			return err
 		}
-		if used[0] <= s.databaseBytes {
+		if used[0] <= s.databaseBytes.Load() {
 			break
 		}
 		old, err := column[string](ctx, db, `SELECT id FROM runs WHERE status <> 'running' ORDER BY started
@@ -129,7 +137,7 @@ func (s *Store) removeExcess(ctx context.Context, db *sql.DB) error {
 		removed += int64(len(old))
 	}
 	if removed > 0 {
-		s.log.Info("the oldest runs were removed: together they had too many bytes", "runs", removed, "limit", s.databaseBytes)
+		s.log.Info("the oldest runs were removed: together they had too many bytes", "runs", removed, "limit", s.databaseBytes.Load())
 	}
 	return nil
 }
@@ -142,10 +150,11 @@ func (s *Store) removeSurplus(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	s.kept.Store(total[0])
-	if total[0] <= s.artifactBytes {
+	limit := s.artifactBytes.Load()
+	if total[0] <= limit {
 		return nil
 	}
-	goal := s.artifactBytes - s.artifactBytes/roomShare
+	goal := limit - limit/roomShare
 	surplus, err := column[string](ctx, db, `SELECT id FROM (SELECT id, created,
 		sum(bytes) OVER (ORDER BY created DESC, id DESC) AS upto FROM artifacts) WHERE upto > ? ORDER BY created`, goal)
 	if err != nil {
@@ -157,7 +166,7 @@ func (s *Store) removeSurplus(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	s.removeFiles(surplus)
-	s.log.Info("the oldest artifacts were removed: together they had too many bytes", "artifacts", len(surplus), "limit", s.artifactBytes)
+	s.log.Info("the oldest artifacts were removed: together they had too many bytes", "artifacts", len(surplus), "limit", limit)
 	left, err := column[int64](ctx, db, `SELECT coalesce(sum(bytes), 0) FROM artifacts`)
 	if err != nil {
 		return err

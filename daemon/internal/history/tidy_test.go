@@ -100,6 +100,21 @@ func TestAShorterRetentionHoldsAtOnce(t *testing.T) {
 	})
 }
 
+// Changed bounds hold at once.
+func TestSmallerBoundsHoldAtOnce(t *testing.T) {
+	s := open1(t, t.TempDir())
+	for n := range 20 {
+		if _, err := s.Put("run_1", fmt.Sprint(n), "image/png", make([]byte, 10_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Flush(bg); err != nil || s.Sizes().Artifacts != 200_000 {
+		t.Fatalf("%+v, %v", s.Sizes(), err)
+	}
+	s.SetBounds(DefaultDatabaseBytes, 50_000)
+	waitFor(t, "the oldest are gone", func() bool { return s.Sizes().Artifacts <= 50_000 })
+}
+
 func TestTheOldestRunsGoWhenTheDatabaseIsTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := New(Options{Dir: dir})

@@ -142,7 +142,7 @@ func (s *Store) commit(pending []record) ([]record, error) {
 		if r.intent != 0 {
 			ids = append(ids, r.intent)
 		}
-		if a, is := r.data.(artifact); is && err == nil && s.kept.Add(a.Bytes) > s.artifactBytes {
+		if a, is := r.data.(artifact); is && err == nil && s.kept.Add(a.Bytes) > s.artifactBytes.Load() {
 			s.tidySoon()
 		}
 	}

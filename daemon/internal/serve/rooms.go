@@ -120,7 +120,8 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*daemon, error) {
 	})
 	d.catalog.SetLearning(d.settings.Learn)
 	d.memory = policy.NewMemory(o.Paths.State, log)
-	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention, Redactor: o.secrets, Log: log})
+	d.history = history.New(history.Options{Dir: o.Paths.State, Retention: d.settings.HistoryRetention,
+		DatabaseBytes: d.settings.HistoryDatabase, ArtifactBytes: d.settings.HistoryArtifacts, Redactor: o.secrets, Log: log})
 	d.consent = consent.New(consent.Options{Log: log, Changed: d.approvalChanged, Settled: d.numbers.settled})
 	d.network = outbound.New(outbound.Options{})
 	d.logins = auth.New(auth.Options{Dir: filepath.Join(o.Paths.State, "tokens"), Network: d.network, Secrets: o.secrets.Put, Log: log})

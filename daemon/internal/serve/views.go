@@ -171,6 +171,9 @@ func (d *daemon) reload(files []string) {
 	if now.HistoryRetention != before.HistoryRetention {
 		d.history.SetRetention(now.HistoryRetention)
 	}
+	if now.HistoryDatabase != before.HistoryDatabase || now.HistoryArtifacts != before.HistoryArtifacts {
+		d.history.SetBounds(now.HistoryDatabase, now.HistoryArtifacts)
+	}
 	if now.Learn != before.Learn {
 		d.catalog.SetLearning(now.Learn)
 	}

@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { startHost, runOnce } from "./lib/host.ts"
 import { startModel } from "./lib/model.ts"
 import { makePlace, pluginFile, scratch } from "./lib/program.ts"
-import { fake, hostConfig, runTenon, startScene, writeConfig } from "./lib/scene.ts"
+import { fake, hostConfig, leave, startScene, writeConfig } from "./lib/scene.ts"
 import { until } from "./lib/until.ts"
 
 const exec = (code: string) => ({ tool: "tenon_exec", args: { code } })
@@ -81,6 +81,8 @@ test("a program that hangs adds no wait to the start or to a turn, beside anothe
     assert.ok(existsSync(join(dir, "started"))) // it was asked, and nobody waited for it
   } finally {
     await host.stop()
+    // A host that was ended before it let go of the plugin leaves the program, which would end by itself were it tenon.
+    if (existsSync(join(dir, "started"))) end(Number(readFileSync(join(dir, "started"), "utf8")))
     await model.stop()
   }
 })
@@ -127,7 +129,7 @@ test("in `opencode run` nothing but the host's own lines is printed, and a quest
     assert.match(asked!, /^(PermissionDenied$|error ApprovalRequired: srv_counter)/)
     assert.equal(echoed, "hi")
   } finally {
-    await runTenon(place, ["daemon", "stop", "--force"])
+    await leave(place)
     await model.stop()
   }
 })
@@ -157,6 +159,15 @@ function isGone(pid: number): boolean {
     return /^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
   } catch {
     return true
+  }
+}
+
+/** Ends a process, if it has not ended. */
+function end(pid: number) {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch {
+    // It has.
   }
 }
 

@@ -10,7 +10,7 @@ import { test } from "node:test"
 import { startHost } from "./lib/host.ts"
 import { startModel } from "./lib/model.ts"
 import { makePlace, preseed, tenonBin, v2PluginDir, type Place } from "./lib/program.ts"
-import { fake, runTenon, writeConfig } from "./lib/scene.ts"
+import { fake, leave, runTenon, writeConfig } from "./lib/scene.ts"
 
 /** Puts v2's plugin wherever v1 could stumble over it. */
 function scatter(place: Place) {
@@ -87,7 +87,7 @@ test("v2's plugin in a folder and a file that v1 reads does not disturb v1", asy
   } finally {
     await host.stop()
     await model.stop()
-    await runTenon(place, ["daemon", "stop", "--force"])
+    await leave(place)
   }
 })
 
@@ -112,6 +112,6 @@ test("the file for both generations works once in v1", async () => {
   } finally {
     await host.stop()
     await model.stop()
-    await runTenon(place, ["daemon", "stop", "--force"])
+    await leave(place)
   }
 })

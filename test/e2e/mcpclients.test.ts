@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 import { after, before, test } from "node:test"
 import { hostEnvironment } from "./lib/host.ts"
 import { freePort, makePlace, root, tenonBin } from "./lib/program.ts"
-import { runTenon } from "./lib/scene.ts"
+import { leave, runTenon } from "./lib/scene.ts"
 
 // Both want a newer Node than the plugins do.
 const node = join(root, "test/runtimes/node_modules/.bin/node")
@@ -31,7 +31,7 @@ before(async () => {
   assert.equal(started.code, 0, started.stderr)
 })
 
-after(() => runTenon(place, ["daemon", "stop", "--force"]))
+after(() => leave(place))
 
 /** Runs a client to its end and gives its standard output. */
 function run(client: string, ...args: string[]): Promise<string> {

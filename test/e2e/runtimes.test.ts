@@ -7,7 +7,7 @@ import { after, before, test } from "node:test"
 import { promisify } from "node:util"
 import { hostEnvironment } from "./lib/host.ts"
 import { bunBin, makePlace, root, tenonBin, type Place } from "./lib/program.ts"
-import { fake, runTenon, writeConfig } from "./lib/scene.ts"
+import { fake, leave, writeConfig } from "./lib/scene.ts"
 
 let place: Place
 
@@ -15,7 +15,7 @@ before(() => {
   place = makePlace()
   writeConfig(place, { servers: { srv: { command: fake(place, "srv"), scope: "session" } } })
 })
-after(() => runTenon(place, ["daemon", "stop", "--force"]))
+after(() => leave(place))
 
 const client = join(root, "test/e2e/lib/peer.ts")
 const runtimes: Record<string, () => [string, string[]]> = {

@@ -3,10 +3,11 @@
 import { spawn, type ChildProcess } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
 import type { Model, Step } from "./model.ts"
 import { script } from "./model.ts"
 import { freePort, opencodeBin, type Place } from "./program.ts"
-import { until } from "./until.ts"
+import { patience, until } from "./until.ts"
 
 /** One event of the host's bus. */
 export interface HostEvent {
@@ -86,6 +87,9 @@ export async function startHost(
   await until("opencode listens", () => {
     if (child.exitCode !== null) throw new Error(`opencode ended:\n${output}`)
     return output.includes("listening on")
+  }).catch(async (error) => {
+    await end(child, "SIGKILL")
+    throw error
   })
   const events: HostEvent[] = []
   const control = new AbortController()
@@ -135,7 +139,11 @@ export async function startHost(
     log: () => readFileSync(join(place.home, ".local/share/opencode/log/opencode.log"), "utf8"),
     kill: () => end(child, "SIGKILL"),
     async stop() {
-      await call("POST", "/instance/dispose").catch(() => {}) // runs the plugin's dispose; it may be gone already
+      // Runs the plugin's dispose. The host may be gone already, or hang.
+      await Promise.race([
+        call("POST", "/instance/dispose").catch(() => {}),
+        pause(patience, undefined, { ref: false }),
+      ])
       control.abort()
       await following
       await end(child, "SIGTERM")
@@ -167,7 +175,9 @@ export async function runOnce(
   let stderr = ""
   child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text))
   child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text))
+  const hangs = setTimeout(() => child.kill("SIGKILL"), 5 * patience)
   const code = await new Promise<number | null>((resolve) => child.on("close", resolve))
+  clearTimeout(hangs)
   return { stdout, stderr, code, ms: performance.now() - started }
 }
 
@@ -223,7 +233,10 @@ async function follow(url: string, into: HostEvent[], signal: AbortSignal) {
 
 async function end(child: ChildProcess, signal: NodeJS.Signals) {
   if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = new Promise((resolve) => child.once("close", resolve))
+  const gone = new Promise((resolve) => child.once("exit", resolve))
   child.kill(signal)
+  const hangs = setTimeout(() => child.kill("SIGKILL"), patience)
   await gone
+  clearTimeout(hangs)
+  for (const stream of [child.stdout, child.stderr]) stream?.destroy() // which a child of it may hold open
 }

@@ -1,11 +1,12 @@
 /** Finds the programs under test, and places for them to live in. */
 
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
 import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { clearAtExit } from "./leftovers.ts"
 
 /** The top of the repository. */
 export const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))))
@@ -65,12 +66,20 @@ export interface Place {
   state: string
 }
 
-/** A directory that is gone when this process is. */
+/** How the directories of this run begin; set for all files of a run by all.ts, which looks at what is left of them. */
+export const runPrefix = process.env.TENON_TEST_RUN ?? `te-${process.pid.toString(36)}-`
+
+/** A directory that is gone when this process is, with what lives in it. */
 export function scratch(): string {
-  const dir = mkdtempSync(join(tmpdir(), "te-"))
-  process.on("exit", () => rmSync(dir, { recursive: true, force: true }))
+  const dir = mkdtempSync(join(tmpdir(), runPrefix))
+  if (scratches.push(dir) === 1) {
+    process.on("exit", () => scratches.forEach((each) => clearAtExit(each, tenonBin)))
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1))
+  }
   return dir
 }
+
+const scratches: string[] = []
 
 /** Makes a place. opencode would install packages into its config folder; the lock file says that it has. */
 export function makePlace(): Place {

@@ -1,11 +1,13 @@
 /** The whole product in one place: opencode with the plugin, the daemon it starts, servers, a scripted model. */
 
 import { execFile } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { hostEnvironment, startHost, type Host } from "./host.ts"
+import { clear } from "./leftovers.ts"
 import { startModel, type Model } from "./model.ts"
 import { makePlace, pluginFile, tenonBin, type Place } from "./program.ts"
+import { patience } from "./until.ts"
 
 /** What a scene is made of. */
 export interface SceneOptions {
@@ -57,10 +59,7 @@ export function makeScenery(make: (place: Place) => SceneOptions): Scenery {
     tenon: (...args) => runTenon(place, args),
     journal: (name) => readJournal(journalFile(place, name)),
     daemon: () => JSON.parse(readFileSync(join(place.runtime, "daemon.json"), "utf8")).pid,
-    async stop() {
-      await runTenon(place, ["daemon", "stop", "--force"])
-      rmSync(dirname(place.home), { recursive: true, force: true })
-    },
+    stop: () => leave(place),
   }
 }
 
@@ -71,6 +70,7 @@ export async function startScene(make: (place: Place) => SceneOptions): Promise<
   const model = await startModel()
   const host = await startHost(scenery.place, model, hostConfig(options)).catch(async (error) => {
     await model.stop() // else it keeps the test's process alive
+    await scenery.stop()
     throw error
   })
   return {
@@ -78,9 +78,12 @@ export async function startScene(make: (place: Place) => SceneOptions): Promise<
     model,
     host,
     async stop() {
-      await host.stop()
-      await scenery.stop()
-      await model.stop()
+      try {
+        await host.stop()
+      } finally {
+        await model.stop()
+        await scenery.stop()
+      }
     },
   }
 }
@@ -98,10 +101,16 @@ export function hostConfig(options: SceneOptions): Record<string, unknown> {
   return { ...options.opencode, plugin }
 }
 
-/** Runs the program to its end. */
+/** Ends what lives in a place, and removes it. */
+export function leave(place: Place): Promise<void> {
+  return clear(dirname(place.home), () => runTenon(place, ["daemon", "stop", "--force"]))
+}
+
+/** Runs the program to its end; one that hangs is killed. */
 export function runTenon(place: Place, args: string[]): Promise<{ stdout: string; stderr: string; code: number }> {
+  const how = { cwd: place.project, env: hostEnvironment(place), timeout: 5 * patience, killSignal: "SIGKILL" as const }
   return new Promise((resolve) => {
-    execFile(tenonBin, args, { cwd: place.project, env: hostEnvironment(place) }, (error, stdout, stderr) => {
+    execFile(tenonBin, args, how, (error, stdout, stderr) => {
       resolve({ stdout, stderr, code: error ? Number((error as { code?: unknown }).code ?? 1) : 0 })
     })
   })

@@ -153,6 +153,7 @@ type RunOptions struct {
 
 	Args  []string        `json:"args,omitempty"`  // what it was given, as far as it is short
 	Input json.RawMessage `json:"input,omitempty"` // the same; absent: none, or a long one
+	Piped bool            `json:"piped,omitempty"` // it had standard input, which is not kept
 
 	Limits *RunLimits `json:"limits,omitempty"` // that it was asked for
 	Cut    []string   `json:"cut,omitempty"`    // code, given: what was too long to be kept whole
@@ -160,7 +161,7 @@ type RunOptions struct {
 
 // IsZero reports whether nothing is known.
 func (o RunOptions) IsZero() bool {
-	return o.Sandbox+o.Typecheck+o.Where+o.Script+o.Export == "" && len(o.Args) == 0 && len(o.Input) == 0 && o.Limits == nil && len(o.Cut) == 0
+	return o.Sandbox+o.Typecheck+o.Where+o.Script+o.Export == "" && len(o.Args) == 0 && len(o.Input) == 0 && o.Limits == nil && len(o.Cut) == 0 && !o.Piped
 }
 
 // Approval is one row of GET /v1/approvals: a call that must be approved, or what

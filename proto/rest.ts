@@ -154,6 +154,8 @@ export interface RunOptions {
   args?: string[]
   /** the same; absent: none, or a long one */
   input?: unknown
+  /** it had standard input, which is not kept */
+  piped?: boolean
   /** that it was asked for */
   limits?: RunLimits
   /** what was too long to be kept whole */

@@ -25,7 +25,8 @@ func (a *app) runsRerunCommand() *cobra.Command {
 		Long: "Runs the same program again with the same input, arguments, engine, directory and\n" +
 			"limits, and says on standard error what differs from the first time. A program that\n" +
 			"history does not have whole is refused: one that is very long, or that a secret was\n" +
-			"masked in. A saved script runs as it is now.",
+			"masked in. A saved script runs as it is now. Standard input is not kept; where\n" +
+			"the run had some, that is said.",
 		Args: args(1, 1),
 		RunE: func(cmd *cobra.Command, words []string) error { return runsRerun(cmd.Context(), a, words[0], stream) },
 	}
@@ -48,6 +49,9 @@ func runsRerun(ctx context.Context, a *app, id string, stream bool) error {
 	req, err := again(before)
 	if err != nil {
 		return err
+	}
+	if before.Options != nil && before.Options.Piped {
+		a.say("%s had standard input, which is not kept: it reads nothing now", before.ID)
 	}
 	v := &execView{app: a, client: c, stream: stream, inputTaken: true}
 	result, err := v.follow(ctx, req)

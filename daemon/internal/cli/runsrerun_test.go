@@ -39,6 +39,24 @@ func TestARunIsMadeAnewAsItWas(t *testing.T) {
 	}
 }
 
+func TestWhoRunsAgainIsToldThatStandardInputIsNotKept(t *testing.T) {
+	p := newPlace(t, nil)
+	for piped, words := range map[bool][]string{true: {"-e", "return (await stdin.text()).length"}, false: {"-e", "return 1"}} {
+		cmd := p.command(append([]string{"exec"}, words...)...)
+		if piped {
+			cmd.Stdin = strings.NewReader("twelve bytes")
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		run := p.lastRun()
+		got := p.run("runs", "rerun", run.ID)
+		if strings.Contains(got.err, "had standard input, which is not kept") != piped {
+			t.Errorf("piped %v: %+v", piped, got)
+		}
+	}
+}
+
 func TestMomentsAreReadAsPeopleWriteThem(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{

@@ -49,6 +49,7 @@ func (r *Run) options() proto.RunOptions {
 	if mode, failure := r.sandbox(); failure == nil {
 		out.Sandbox = string(mode)
 	}
+	out.Piped = r.spec.Exec.Stdin != nil
 	given := len(r.spec.Exec.Input)
 	for _, word := range r.spec.Exec.Args {
 		given += len(word)

@@ -268,7 +268,13 @@ func TestAKilledCommand(t *testing.T) {
 }
 
 func TestAKilledScript(t *testing.T) {
-	const engine = "node"
+	for _, engine := range []string{"node", "bun", "deno"} {
+		t.Run(engine, func(t *testing.T) { killScripts(t, engine) })
+	}
+}
+
+// killScripts kills the processes of an engine, and the daemon under them.
+func killScripts(t *testing.T, engine string) {
 	bin, err := filepath.Abs("../../../test/runtimes/node_modules/.bin")
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +289,7 @@ func TestAKilledScript(t *testing.T) {
 	for _, where := range []string{"remote", "local"} {
 		how := []string{"--engine", engine, "--where", where, "--sandbox", "full"}
 		script := func() []rig.Process {
-			found, err := g.s.Matching("/" + engine + " .*" + g.s.Runtime)
+			found, err := g.s.Matching("/" + engine + "(.exe)? .*" + g.s.Runtime)
 			if err != nil {
 				g.Fatal(err)
 			}
@@ -302,15 +308,33 @@ func TestAKilledScript(t *testing.T) {
 		run := func(code string) *command {
 			return g.begin(append(append([]string{"exec", "--json"}, how...), "-e", code)...)
 		}
-		g.times(where+" script killed before a call is sent", func(int) { kill(run("await new Promise(r => setTimeout(r, 600000))")) })
-		g.times(where+" script killed while a call is in flight", func(int) { kill(g.working(how...)) })
-		g.times(where+" script killed after the answer", func(int) {
+		// What differs between engines is the call in flight; the rest is the daemon's.
+		all := engine == "node" || g.long()
+		if all {
+			g.times(where+" "+engine+" script killed before a call is sent", func(int) { kill(run("await new Promise(r => setTimeout(r, 600000))")) })
+		}
+		g.times(where+" "+engine+" script killed while a call is in flight", func(int) { kill(g.working(how...)) })
+		if !all {
+			continue
+		}
+		g.times(where+" "+engine+" script killed after the answer", func(int) {
 			token := g.token("script")
 			c := run(fmt.Sprintf("await tools.own.echo({text: %q}); await new Promise(r => setTimeout(r, 600000))", token))
 			g.until("the call is made", func() bool { return g.received(token) == 1 })
 			kill(c)
 		})
 	}
+	g.times("a daemon killed in the middle of a "+engine+" script", func(int) {
+		c := g.working("--engine", engine, "--where", "remote", "--sandbox", "full")
+		g.killDaemon()
+		if c.wait(); !c.failed(fault.DaemonUnavailable) {
+			g.Errorf("the command ends with %d: %s", c.code(), c.err.String())
+		}
+		g.until("the script's process is gone", func() bool {
+			found, err := g.s.Matching("/" + engine + "(.exe)? .*" + g.s.Runtime)
+			return err == nil && len(found) == 0
+		})
+	})
 }
 
 func quoted(s string) string {

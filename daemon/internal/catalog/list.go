@@ -70,7 +70,10 @@ const maxUnusable = 10
 func build(listed []upstream.Tool) (*List, string) {
 	var unusable []string
 	tools := make([]upstream.Tool, 0, len(listed))
-	for _, t := range listed {
+	for at, t := range listed {
+		if t.Unusable == "" && t.Name == "" { // a list on disk that somebody has edited
+			t.Unusable = fmt.Sprintf("tools[%d] of the list is left out: it has no name", at)
+		}
 		if t.Unusable != "" {
 			unusable = append(unusable, t.Unusable)
 			continue

@@ -111,7 +111,7 @@ func TestOneRoundMeasuresEveryGoal(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	r, err := measure(t.Context(), tenon, 1, io.Discard)
+	r, err := measure(t.Context(), tenon, 1, 0, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func main() {
 	if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
 		say = os.Stderr
 	}
-	report, err := measure(ctx, *tenon, *rounds, say)
+	report, err := measure(ctx, *tenon, *rounds, restFor, say)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

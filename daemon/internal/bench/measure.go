@@ -17,6 +17,10 @@ import (
 const (
 	parallelCalls = 50  // in flight at once, and in the sequence
 	warmCalls     = 200 // inside one warm script, for the cost of one call
+
+	// restFor is when a daemon that has run something is at rest: it gives memory
+	// back after 30 s, and looks every 15.
+	restFor = 50 * time.Second
 )
 
 // probe is one thing that is measured once a round.
@@ -48,8 +52,9 @@ func atOnce(server string, n int) string {
 }
 
 // measure builds what is needed beside tenon, takes every probe in every round
-// and reports the medians.
-func measure(ctx context.Context, tenon string, rounds int, say io.Writer) (*Report, error) {
+// and reports the medians. rest is how long a daemon that has run something is
+// left alone until it counts as resting.
+func measure(ctx context.Context, tenon string, rounds int, rest time.Duration, say io.Writer) (*Report, error) {
 	tenon, err := filepath.Abs(tenon)
 	if err != nil {
 		return nil, err
@@ -100,10 +105,29 @@ func measure(ctx context.Context, tenon string, rounds int, say io.Writer) (*Rep
 	if _, err := warm.run("daemon", "start"); err != nil {
 		return nil, err
 	}
+	resting, err := newRig(tenon, servers)
+	if err != nil {
+		return nil, err
+	}
+	defer resting.close()
+	if _, err := resting.run("exec", "-e", "1"); err != nil {
+		return nil, err
+	}
+	began := time.Now()
 	got, err := takeAll(ctx, probes, rounds, say)
 	if err != nil {
 		return nil, err
 	}
+	select { // most of it has passed
+	case <-time.After(rest - time.Since(began)):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	memory, _, err := resting.memory()
+	if err != nil {
+		return nil, err
+	}
+	got["memory rest"] = []float64{memory}
 	return summarise(got, rounds), nil
 }
 

@@ -15,8 +15,10 @@ func tuneMemory() {
 	}
 }
 
-// trimAfter is how long nothing may have run before memory goes back.
-const trimAfter = 10 * time.Second
+// trimAfter is how long nothing may have run before memory goes back. What the next
+// call needs is mapped again, which takes up to some milliseconds: little beside a
+// rest of this length.
+const trimAfter = 30 * time.Second
 
 // trimmer gives memory back to the system once after work, when nothing has run
 // for trimAfter: the collector would keep it for minutes.

@@ -127,7 +127,6 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Start = nil
 	}
 	tell(nil)
-	unmapProgram() // of which the start needed most
 
 	reason := d.untilStopped(ctx)
 	lost := d.unfindable() // before the end removes the socket itself

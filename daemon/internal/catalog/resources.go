@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/yosida95/uritemplate/v3"
+
+	"tenon/daemon/internal/local"
 )
 
 // Kind is one kind of what servers offer besides tools.
@@ -278,7 +279,7 @@ func (c *Catalog) readOffer(definition string) *Offer {
 	if !ok {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := local.ReadRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tenon/daemon/internal/local"
 )
 
 // Bounds of what is kept of results, in memory and in the state directory.
@@ -234,7 +236,7 @@ func (r *returns) read(identity string) *kept {
 	if err != nil || info.Size() > 2*maxKeptFile {
 		return k
 	}
-	data, err := os.ReadFile(r.file(identity))
+	data, err := local.ReadRegular(r.file(identity))
 	var file keptFile
 	if err == nil {
 		err = json.Unmarshal(data, &file)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"tenon/daemon/internal/local"
 	"tenon/daemon/internal/upstream"
 )
 
@@ -50,7 +51,7 @@ func (c *Catalog) read(definition string) *List {
 	if !ok {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := local.ReadRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -98,45 +98,47 @@ func (a *app) daemonStopCommand() *cobra.Command {
 // stop ends the daemon and waits until it is gone; was is whether one ran.
 func (a *app) stop(ctx context.Context, c *client.Client, r proto.StopRequest) (was bool, err error) {
 	c.NoStart, c.Notice = true, nil
+	pid := 0 // of the daemon that was asked
 	res, err := c.Stop(ctx, r)
 	switch kind := fault.KindOf(err); {
 	case err == nil:
+		pid = res.PID
 		if res.Runs > 0 && !r.Force {
 			a.say("waiting for %s to finish; --force would cancel what runs", count(res.Runs, "run"))
 		}
 	case kind == fault.ProtocolMismatch:
 		// Another protocol's daemon understands signals, if not our requests.
-		if err := a.signalDaemon(c.Paths); err != nil {
+		if pid, err = a.signalDaemon(c.Paths); err != nil {
 			return true, err
 		}
 	case kind == fault.DaemonUnavailable:
 		// None answers; one may be on its way out, so the lock has the last word.
-		_, running := c.Paths.Info()
-		return running && c.WaitGone(ctx) == nil, nil
+		info, running := c.Paths.Info()
+		return running && c.WaitGone(ctx, info.PID) == nil, nil
 	default:
 		return true, interrupted(ctx, err)
 	}
-	return true, interrupted(ctx, c.WaitGone(ctx))
+	return true, interrupted(ctx, c.WaitGone(ctx, pid))
 }
 
-// signalDaemon ends the daemon that holds the lock with TERM. It is refused
-// inside of an agent's shell, like the request it stands in for.
-func (a *app) signalDaemon(p local.Paths) error {
+// signalDaemon ends the daemon that holds the lock with TERM and says which it is. It
+// is refused inside of an agent's shell, like the request it stands in for.
+func (a *app) signalDaemon(p local.Paths) (pid int, err error) {
 	if a.env["TENON_TICKET"] != "" || a.env["OPENCODE"] == "1" {
-		return fault.OnlyTheUser(a.env["TENON_TICKET"] != "", "stop or restart the daemon")
+		return 0, fault.OnlyTheUser(a.env["TENON_TICKET"] != "", "stop or restart the daemon")
 	}
 	info, ok := p.Info()
 	if !ok {
-		return fault.New(fault.DaemonUnavailable, "the daemon's process is not known: no daemon.json in %s", p.Runtime)
+		return 0, fault.New(fault.DaemonUnavailable, "the daemon's process is not known: no daemon.json in %s", p.Runtime)
 	}
 	if lock, err := p.TryLock(); err == nil {
 		_ = lock.Release()
-		return nil // it has gone meanwhile
+		return info.PID, nil // it has gone meanwhile
 	}
 	if err := syscall.Kill(info.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fault.New(fault.DaemonUnavailable, "cannot end the daemon (pid %d): %w", info.PID, err)
+		return 0, fault.New(fault.DaemonUnavailable, "cannot end the daemon (pid %d): %w", info.PID, err)
 	}
-	return nil
+	return info.PID, nil
 }
 
 func (a *app) daemonRestartCommand() *cobra.Command {

@@ -257,7 +257,7 @@ func daemonInstall(ctx context.Context, o *daemonInstallOptions) error {
 
 // put writes the file, unless somebody else's is there.
 func (m *manager) put(text string) (changed bool, err error) {
-	switch have, err := os.ReadFile(m.file); {
+	switch have, err := local.ReadRegular(m.file); {
 	case err == nil && string(have) == text:
 		return false, nil
 	case err == nil && !bytes.Contains(have, []byte(installMark)):
@@ -284,7 +284,7 @@ func daemonUninstall(ctx context.Context, o *daemonInstallOptions) error {
 	if err != nil {
 		return err
 	}
-	have, err := os.ReadFile(m.file)
+	have, err := local.ReadRegular(m.file)
 	there := err == nil
 	switch {
 	case there && !bytes.Contains(have, []byte(installMark)):

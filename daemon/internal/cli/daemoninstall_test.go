@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tenon/daemon/internal/fault"
@@ -101,5 +102,11 @@ func TestInstallTouchesOnlyWhatItWrote(t *testing.T) {
 	}
 	if have, _ := os.ReadFile(m.file); !bytes.Equal(have, mine) {
 		t.Errorf("it was overwritten: %s", have)
+	}
+	if err := errors.Join(os.Remove(m.file), syscall.Mkfifo(m.file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.put(text); err == nil || !strings.Contains(err.Error(), "is not a regular file") { // and does not wait for who writes into it
+		t.Errorf("%v", err)
 	}
 }

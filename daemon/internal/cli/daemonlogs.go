@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/local"
 )
 
 type daemonLogsOptions struct {
@@ -174,7 +175,7 @@ func (t *tail) more() ([][]byte, error) {
 	var out [][]byte
 	for {
 		if t.f == nil {
-			f, err := os.Open(t.path)
+			f, err := local.OpenRegular(t.path, os.O_RDONLY, 0)
 			if err != nil {
 				return out, err
 			}
@@ -250,7 +251,7 @@ func wholeLines(text []byte) (lines [][]byte, rest []byte) {
 
 // readLog is every line of a file that is not written any more.
 func readLog(path string) ([][]byte, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := local.ReadRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -258,4 +259,24 @@ func TestAFollowedLogThatIsReplacedTwiceBetweenLooksSaysSo(t *testing.T) {
 	}
 	put("i")
 	look("i", false)
+}
+
+// The open of a pipe that nobody writes to ends with no signal.
+func TestAPipeInTheLogsPlaceHangsNothing(t *testing.T) {
+	p := newPlace(t, nil)
+	p.write("state/logs/.keep", "")
+	if err := os.Chmod(filepath.Join(p.home, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(p.home, "state", "logs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(p.home, "state", "logs", "daemon.log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"exec", "-e", "7"}, {"daemon", "logs", "-n", "1"}, {"daemon", "start"}} {
+		if out := p.run(args...); out.code == 0 || !strings.Contains(out.err, "daemon.log is not a regular file") {
+			t.Errorf("%v: %+v", args, out)
+		}
+	}
 }

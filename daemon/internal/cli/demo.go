@@ -200,7 +200,7 @@ func (d *demo) stop() {
 	c.NoStart = true
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if _, err := c.Stop(ctx, proto.StopRequest{Force: true, Reason: "the demo is over"}); err == nil {
-		_ = c.WaitGone(ctx) // its directories go next, and it with them
+	if res, err := c.Stop(ctx, proto.StopRequest{Force: true, Reason: "the demo is over"}); err == nil {
+		_ = c.WaitGone(ctx, res.PID) // its directories go next, and it with them
 	}
 }

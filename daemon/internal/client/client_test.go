@@ -304,3 +304,38 @@ func TestAnEndlessHeadIsNotRead(t *testing.T) {
 		t.Errorf("got %.500v", err)
 	}
 }
+
+// Between the end of one daemon and a look at its lock, a command may have started
+// the next: that one is not waited for.
+func TestAStopDoesNotWaitForTheNextDaemon(t *testing.T) {
+	c := daemon(t, nil)
+	lock, err := c.Paths.TryLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const asked, next = 4_000_001, 4_000_002 // above every process id
+	if err := c.Paths.WriteInfo(local.Info{PID: asked}); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- c.WaitGone(context.Background(), asked) }()
+	select {
+	case err := <-gone:
+		t.Fatalf("the daemon that was asked holds its lock: %v", err)
+	case <-time.After(3 * lookForNext): // for some looks
+	}
+	if err := c.Paths.WriteInfo(local.Info{PID: next}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-gone:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for the next one")
+	}
+	if err := lock.Remove(); err != nil { // which frees the thread that waited
+		t.Error(err)
+	}
+}

@@ -110,7 +110,7 @@ func (c *Client) spawn(ctx context.Context, lock *local.Lock) error {
 		}
 		command = []string{exe, "daemon", "run"}
 	}
-	logFile, err := os.OpenFile(c.Paths.LogFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	logFile, err := local.OpenRegular(c.Paths.LogFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fault.New(fault.DaemonUnavailable, "cannot open the daemon's log: %w", err)
 	}
@@ -172,7 +172,7 @@ func (c *Client) spawn(ctx context.Context, lock *local.Lock) error {
 func (c *Client) died(from int64) error {
 	e := fault.New(fault.DaemonUnavailable, "the daemon ended while it started").
 		WithHint("its log is %s; run it by hand with: tenon daemon run", c.Paths.LogFile())
-	f, err := os.Open(c.Paths.LogFile())
+	f, err := local.OpenRegular(c.Paths.LogFile(), os.O_RDONLY, 0)
 	if err != nil {
 		return e
 	}
@@ -212,8 +212,16 @@ func daemonEnv(environ []string) []string {
 // own bounds end before it.
 const waitGone = 2 * time.Minute
 
-// WaitGone returns when no daemon holds the lock any more.
-func (c *Client) WaitGone(ctx context.Context) error {
+// lookForNext is how often WaitGone looks whether the next daemon serves.
+const lookForNext = 50 * time.Millisecond
+
+// errNext ends WaitGone: another daemon has the lock.
+var errNext = errors.New("the next daemon serves")
+
+// WaitGone returns when the daemon with this process id has given its lock back;
+// 0 is any daemon. Somebody else may start the next one before we see the lock free,
+// and then its daemon.json, which only the holder of the lock writes, says so.
+func (c *Client) WaitGone(ctx context.Context, pid int) error {
 	if err := c.setup(); err != nil {
 		return err
 	}
@@ -223,7 +231,29 @@ func (c *Client) WaitGone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitGone,
 		fault.New(fault.DaemonUnavailable, "the daemon did not end within %s", waitGone))
 	defer cancel()
+	ctx, next := context.WithCancelCause(ctx)
+	defer next(nil)
+	if pid != 0 {
+		go func() {
+			look := time.NewTicker(lookForNext)
+			defer look.Stop()
+			for {
+				if info, ok := c.Paths.Info(); ok && info.PID != pid {
+					next(errNext)
+					return
+				}
+				select {
+				case <-look.C:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
 	lock, err := c.Paths.TakeLock(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errNext) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

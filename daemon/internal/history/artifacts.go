@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/local"
 	"tenon/proto"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) Open(ctx context.Context, id string) (proto.Artifact, []byte, er
 	if err != nil {
 		return a, nil, unavailable(err)
 	}
-	data, err := os.ReadFile(s.artifactPath(a.ID))
+	data, err := local.ReadRegular(s.artifactPath(a.ID))
 	if err != nil {
 		return a, nil, fault.New(fault.NotFound, "the bytes of %s are gone", a.ID).Because(err)
 	}

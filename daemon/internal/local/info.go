@@ -26,7 +26,7 @@ type Info struct {
 
 // Info reads daemon.json; ok is false when there is none that can be read.
 func (p Paths) Info() (info Info, ok bool) {
-	raw, err := os.ReadFile(filepath.Join(p.Runtime, infoName))
+	raw, err := ReadRegular(filepath.Join(p.Runtime, infoName))
 	if err != nil || json.Unmarshal(raw, &info) != nil {
 		return Info{}, false
 	}

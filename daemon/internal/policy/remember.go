@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sort"
 	"sync"
+
+	"tenon/daemon/internal/local"
 )
 
 // Approval is one remembered "always". It holds for exactly one tool of one
@@ -108,7 +110,7 @@ func (m *Memory) load() {
 		return
 	}
 	m.loaded = true
-	data, err := os.ReadFile(m.path)
+	data, err := local.ReadRegular(m.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tenon/daemon/internal/fault"
 	"tenon/daemon/internal/history"
+	"tenon/daemon/internal/local"
 )
 
 // The log of a daemon in the background: one file and one older one.
@@ -68,7 +69,7 @@ type logFile struct {
 
 // open opens the file for appending and points the streams to it.
 func (l *logFile) open() error {
-	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := local.OpenRegular(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fault.New(fault.DaemonUnavailable, "cannot open the log: %w", err)
 	}

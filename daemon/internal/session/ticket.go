@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tenon/daemon/internal/fault"
+	"tenon/daemon/internal/local"
 )
 
 // TicketKind says what a ticket proves.
@@ -250,7 +251,7 @@ func (t *tickets) revoke(id string) error {
 	if t.lines >= maxEnded {
 		return t.rewriteLocked()
 	}
-	f, err := os.OpenFile(filepath.Join(t.dir, revokedFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := local.OpenRegular(filepath.Join(t.dir, revokedFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -288,7 +289,7 @@ func endedLine(id string, e ending) string {
 func (t *tickets) loadEnded() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := os.ReadFile(filepath.Join(t.dir, revokedFile))
+	data, err := local.ReadRegular(filepath.Join(t.dir, revokedFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -46,8 +47,11 @@ var sizeUnits = []struct {
 	{"B", 1}, {"", 1},
 }
 
+// maxSize is the most bytes that a size may be: two of them can be added.
+const maxSize = math.MaxInt64 / 2
+
 // ParseSize reads a number of bytes: "64KiB", "10MB", "4096". K, M and G alone
-// are powers of 1024.
+// are powers of 1024. What is beyond 2^62 bytes is an error.
 func ParseSize(s string) (int64, error) {
 	for _, u := range sizeUnits {
 		head, ok := strings.CutSuffix(s, u.suffix)
@@ -55,7 +59,11 @@ func ParseSize(s string) (int64, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(head), 64)
-		if err != nil || n < 0 || n*u.bytes > math.MaxInt64/2 || math.IsNaN(n) {
+		infinite := err == nil && math.IsInf(n, 0) // the word, not a number out of range
+		if (err == nil || errors.Is(err, strconv.ErrRange)) && !infinite && n*u.bytes > maxSize {
+			return 0, fmt.Errorf("%q is too large: the most is %d bytes", s, maxSize)
+		}
+		if err != nil || n < 0 || infinite || math.IsNaN(n) {
 			break
 		}
 		return int64(n * u.bytes), nil

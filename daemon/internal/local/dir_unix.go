@@ -59,3 +59,26 @@ func private(dir string) error {
 
 // ours reports whether a file belongs to this user.
 func ours(st fs.FileInfo) bool { return uidOf(st) == os.Getuid() }
+
+// KeepPrivate holds a directory below one that Ensure has made to 0700: it is made
+// where it is missing, and closed where it is open to others. Errors: ConfigError
+// for what is another user's, or no directory.
+func KeepPrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.New(fault.ConfigError, "cannot make directory %s: %w", dir, err)
+	}
+	st, err := os.Stat(dir)
+	if err != nil {
+		return fault.New(fault.ConfigError, "cannot check directory %s: %w", dir, err)
+	}
+	if uid := uidOf(st); uid != os.Getuid() {
+		return fault.New(fault.ConfigError, "directory %s belongs to uid %d, not to uid %d", dir, uid, os.Getuid()).
+			WithHint("move it away")
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return fault.New(fault.ConfigError, "directory %s is open to other users: %w", dir, err).WithHint("chmod 700 %s", dir)
+		}
+	}
+	return nil
+}

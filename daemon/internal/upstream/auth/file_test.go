@@ -163,3 +163,60 @@ func TestAServerThatRefusesEveryTokenIsNotRefreshedForWithEachCall(t *testing.T)
 		t.Errorf("%d refreshes", n)
 	}
 }
+
+func TestTheFolderOfTheLoginsIsMadePrivate(t *testing.T) {
+	for name, use := range map[string]func(*Source) error{
+		"by the next read":   func(s *Source) error { _, err := s.Token(t.Context()); return err },
+		"by the next change": func(s *Source) error { _, err := s.Logout(t.Context()); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := kept(t, "http://127.0.0.1:1")
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := use(s); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%v %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestTheFolderOfAnotherUserHasNoLogins(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a folder to another user")
+	}
+	s, dir := kept(t, "http://127.0.0.1:1")
+	if err := os.Chown(dir, 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := s.Token(t.Context()); token != "" || err == nil || !strings.Contains(err.Error(), "belongs to uid 12345") {
+		t.Errorf("%q %v", token, err)
+	}
+	if ended, err := s.Logout(t.Context()); ended || fault.KindOf(err) != fault.ConfigError {
+		t.Errorf("%v %v", ended, err)
+	}
+	if _, err := os.Stat(s.file.path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFolderWithSomethingInItIsLeftToItsOwner(t *testing.T) {
+	s, _ := kept(t, "http://127.0.0.1:1")
+	if err := os.Remove(s.file.path); err != nil {
+		t.Fatal(err)
+	}
+	inside := filepath.Join(s.file.path, "diary")
+	if err := os.MkdirAll(inside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := s.Logout(t.Context())
+	if ended || fault.KindOf(err) != fault.UsageError || !strings.Contains(err.Error(), s.file.path) || !strings.Contains(fault.From(err).Hint, "by hand") {
+		t.Errorf("%v %v", ended, err)
+	}
+	if _, err := os.Stat(inside); err != nil {
+		t.Error(err)
+	}
+}

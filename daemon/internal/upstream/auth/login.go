@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -206,7 +207,7 @@ func withScope(query url.Values, scope string) {
 func (s *Source) Logout(ctx context.Context) (bool, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
-		return false, s.target.unavailable("the login to server %s is held by another process", s.target.Server).Because(err)
+		return false, s.notLocked(err)
 	}
 	r, err := s.file.read()
 	if err != nil {
@@ -220,6 +221,10 @@ func (s *Source) Logout(ctx context.Context) (bool, error) {
 		}
 	}
 	removed, err := s.file.remove()
+	if info, _ := os.Lstat(s.file.path); err != nil && info != nil && info.IsDir() {
+		return false, releasing(lock, fault.New(fault.UsageError, "the login to server %s cannot be removed: %s is a folder that is not empty", s.target.Server, s.file.path).
+			WithHint("what is in it is none of tenon's: look, and remove it by hand").Because(err))
+	}
 	if err != nil {
 		return false, releasing(lock, fault.New(fault.InternalError, "the login to server %s cannot be removed: %w", s.target.Server, err))
 	}

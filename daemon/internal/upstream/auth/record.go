@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tenon/daemon/internal/local"
 )
 
 const (
@@ -124,6 +126,9 @@ func (f *file) read() (*record, error) {
 			f.rec, f.info, f.held = nil, nil, false
 		}
 		return f.rec, nil
+	}
+	if err == nil {
+		err = local.KeepPrivate(filepath.Dir(f.path)) // who may write there may put a login of theirs in place of ours
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)

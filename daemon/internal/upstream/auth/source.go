@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -223,7 +222,7 @@ func (s *Source) fly(f *flight) {
 func (s *Source) renew(ctx context.Context, stale string) (string, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
-		return "", s.target.unavailable("the login to server %s is held by another process", s.target.Server).Because(err)
+		return "", s.notLocked(err)
 	}
 	defer func() { _ = lock.Release() }()
 	r, err := s.current()
@@ -272,10 +271,18 @@ func (s *Source) keep(r *record) {
 
 // lock is the right to replace the file.
 func (s *Source) lock(ctx context.Context) (*local.Lock, error) {
-	if err := os.MkdirAll(filepath.Dir(s.file.path), 0o700); err != nil {
+	if err := local.KeepPrivate(filepath.Dir(s.file.path)); err != nil {
 		return nil, err
 	}
 	return local.LockFile(ctx, strings.TrimSuffix(s.file.path, ".json")+".lock")
+}
+
+// notLocked is the error of a lock that was not had.
+func (s *Source) notLocked(err error) error {
+	if fault.KindOf(err) == fault.ConfigError {
+		return err // of the folder
+	}
+	return s.target.unavailable("the login to server %s is held by another process", s.target.Server).Because(err)
 }
 
 // change edits the record under the lock; f reports whether it did.

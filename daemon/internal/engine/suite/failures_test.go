@@ -45,6 +45,19 @@ for (let n = 0; n < 8; n++) out.push((await artifact('n', Uint8Array.from({ leng
 const big = new Uint8Array(1 << 20).fill(7);
 out.push((await artifact('big', big)).hex.length / 2);
 out`, value: `[0,1,2,3,4,5,6,7,1048576]`},
+	{name: "artifacts of shared bytes", source: `const G: any = globalThis;
+if (G.SharedArrayBuffer === undefined) return ["010203", "02"];
+const shared = new G.SharedArrayBuffer(3), view = new Uint8Array(shared);
+view.set([1, 2, 3]);
+return [(await artifact('s', shared)).hex, (await artifact('v', view.subarray(1, 2))).hex]`, value: `["010203","02"]`},
+	{name: "artifacts of bytes that are gone", source: `const out: any[] = [], A: any = ArrayBuffer;
+const attempt = async (data: any) => { try { out.push(await artifact('gone', data)) } catch (e: any) { out.push(e.kind + (/gone/.test(e.message) ? '' : e.message)) } };
+const lost = (make: any) => { const b = new A(8, { maxByteLength: 8 }), v = make(b); if (!b.resizable) return undefined; b.resize(2); return v };
+await attempt(lost((b: any) => new Uint8Array(b, 4, 4)));
+await attempt(lost((b: any) => new Float32Array(b, 4, 1)));
+await attempt(lost((b: any) => new DataView(b, 4, 4)));
+if (A.prototype.transfer) { const b = new A(4), v = new Uint8Array(b); b.transfer(); await attempt(b); await attempt(v) } else { await attempt(undefined); await attempt(undefined) }
+out`, value: `["InvalidToolInput","InvalidToolInput","InvalidToolInput","InvalidToolInput","InvalidToolInput"]`},
 	{name: "an artifact that nobody awaits", source: "artifact('a', 'x'); 1", value: "1"},
 	{name: "what is no artifact", source: `const out = [];
 for (const data of [undefined, () => 1, Symbol('x')]) { try { await artifact('a', data) } catch (e) { out.push([e.kind, e instanceof ToolError]) } }

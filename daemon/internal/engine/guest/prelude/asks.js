@@ -78,6 +78,7 @@
 
   // --- artifacts -------------------------------------------------------------
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const { at } = Bytes.prototype, View = DataView, Shared = globalThis.SharedArrayBuffer; // some runtimes have none
   const pairs = [];
   for (let i = 0; i < 4096; i++) pairs[i] = letters[i >> 6] + letters[i & 63];
   const native = Bytes.prototype.toBase64; // older runtimes have none; 30 times as fast
@@ -97,10 +98,15 @@
     if (typeof data === 'string') {
       text = data;
       type ??= 'text/plain; charset=utf-8';
-    } else if (isView(data) || data instanceof Buffer) {
-      const b = !isView(data) ? new Bytes(data) : new Bytes(data.buffer, data.byteOffset, data.byteLength);
+    } else if (isView(data) || data instanceof Buffer || Shared !== undefined && data instanceof Shared) {
       bytes = true;
-      text = base64(b);
+      try {
+        // A view that its buffer has no room for any more says that it is empty; reading of it throws.
+        if (isView(data) && !(data instanceof View)) apply(at, data, [0]);
+        text = base64(!isView(data) ? new Bytes(data) : new Bytes(data.buffer, data.byteOffset, data.byteLength));
+      } catch (e) {
+        return refused('InvalidToolInput', 'the bytes of the artifact ' + name + ' cannot be read: ' + e.message);
+      }
     } else if (data !== null && typeof data === 'object' && typeof data.arrayBuffer === 'function') { // Blob, Response
       return apply(then, data.arrayBuffer(), [b => artifact(name, b, type ?? (data.type || undefined))]);
     } else {

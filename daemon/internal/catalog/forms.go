@@ -22,7 +22,7 @@ func (t *Tool) Arguments() string {
 //
 //	tenon call fs read_file path=TEXT [head=NUMBER] [edits:=JSON]
 func (t *Tool) CommandLine(server string) string {
-	words := []string{"tenon call", quoteWord(server), quoteWord(t.Name)}
+	words := []string{"tenon call", ShellWord(server), ShellWord(t.Name)}
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`
@@ -41,7 +41,7 @@ func (t *Tool) CommandLine(server string) string {
 			words = append(words, "…")
 			break
 		}
-		word := quoteWord(name) + placeholderOf(schema.Properties[name])
+		word := ShellWord(name) + placeholderOf(schema.Properties[name])
 		if i >= len(schema.Required) {
 			word = "[" + word + "]"
 		}
@@ -89,8 +89,8 @@ func wordsOf(enum []any) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
-// quoteWord is one word of a shell's command line.
-func quoteWord(s string) string {
+// ShellWord is one word of a shell's command line, in quotes where it needs them.
+func ShellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tenon/daemon/internal/catalog"
 	"tenon/daemon/internal/fault"
 	"tenon/proto"
 )
@@ -125,14 +126,22 @@ func authStatus(ctx context.Context, a *app) error {
 	for _, l := range logins {
 		switch {
 		case l.State == "unconfigured":
-			a.say("%s: %s; forget it with: tenon auth logout %s", l.Server, l.Detail, l.Server)
+			a.say("%s: %s; forget it with: tenon auth logout %s", l.Server, l.Detail, operand(l.Server))
 		case l.State == "needed" || l.State == "limited":
-			a.say("%s: %s; log in with: tenon auth %s", l.Server, l.Detail, l.Server)
+			a.say("%s: %s; log in with: tenon auth %s", l.Server, l.Detail, operand(l.Server))
 		case l.Detail != "":
 			a.say("%s: %s", l.Server, l.Detail)
 		}
 	}
 	return nil
+}
+
+// operand is a name as a shell's command line has it, which no command takes for a flag.
+func operand(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return "-- " + catalog.ShellWord(name)
+	}
+	return catalog.ShellWord(name)
 }
 
 // loginState is the state as a person reads it.

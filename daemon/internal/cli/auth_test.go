@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,5 +102,26 @@ func TestALoginOfAServerThatIsGoneIsShownAndForgotten(t *testing.T) {
 	p.quiet("after the logout", "logins")
 	if findings, _ := p.diagnosis(); says(findings, "ok", "logins") {
 		t.Errorf("%+v", findings)
+	}
+}
+
+func TestHintsOfLoginsAreCommandsThatAShellTakes(t *testing.T) {
+	p := newPlace(t, nil)
+	names := []string{"*", "-x", "q?x=1#y", "two words", "it's", "a\nb", "$(id)"}
+	for i, name := range names {
+		doc, err := json.Marshal(map[string]any{"version": 1, "server": name, "url": "https://gone.example.com/mcp", "accessToken": "a-token-of-one"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.write("state/tokens/"+strings.Repeat(strconv.Itoa(i)+"a", 12)+".json", string(doc))
+	}
+	got := p.run("auth", "status")
+	for _, hint := range []string{"logout '*'", "logout -- -x", "logout 'q?x=1#y'", "logout 'two words'", `logout 'it'\''s'`, "logout '$(id)'"} {
+		if !strings.Contains(got.err, "tenon auth "+hint+"\n") {
+			t.Errorf("no %s in %s", hint, got.err)
+		}
+	}
+	if got := p.run("auth", "logout", "--", "-x"); got.code != 0 {
+		t.Errorf("%+v", got)
 	}
 }

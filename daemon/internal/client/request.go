@@ -40,10 +40,25 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	return nil
 }
 
+// named refuses a path with a step in it in place of a name: nothing is called so,
+// and the daemon would take it for the path of another route.
+func named(path string) error {
+	path, _, _ = strings.Cut(path, "?")
+	for step := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if step == "" || step == "." || step == ".." { // url.PathEscape leaves dots as they are
+			return fault.New(fault.NotFound, "nothing is called %q", step)
+		}
+	}
+	return nil
+}
+
 // Open makes one request and returns a successful response, whose body the
 // caller closes. It brings the daemon up when there is none or when it is
 // about to go; a request that a daemon may have seen is never sent again.
 func (c *Client) Open(ctx context.Context, method, path string, in any, accept string) (*http.Response, error) {
+	if err := named(path); err != nil {
+		return nil, err
+	}
 	if err := c.setup(); err != nil {
 		return nil, err
 	}

@@ -139,6 +139,9 @@ func (l *layer) note(at place, server, format string, args ...any) {
 // checkName refuses names that could not be shown or typed.
 func checkName(m member) error {
 	const longest = 128
+	if m.name == "." || m.name == ".." { // a step in a path, as of the address of a server's route
+		return &placed{at: m.at, message: fmt.Sprintf("%q cannot be a server's name: it is a step in a path", m.name)}
+	}
 	if m.name == "" || len(m.name) > longest || strings.ContainsFunc(m.name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
 		return &placed{at: m.at, message: fmt.Sprintf("%q cannot be a server's name: 1 to %d bytes that all print", m.name, longest)}
 	}

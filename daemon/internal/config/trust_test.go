@@ -307,3 +307,13 @@ func TestAViewThatNobodyAsksForIsReportedOnce(t *testing.T) {
 	for range changes {
 	}
 }
+
+func TestAStepInAPathIsNoServersName(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{".", "..", ""} {
+		w.projectConfig(`{"servers": {"` + name + `": {"command": "sh"}}}`)
+		if v := w.view(); !hasNote(v, "cannot be a server's name") || len(v.Servers) != 0 {
+			t.Errorf("%q: %+v", name, v.Notes)
+		}
+	}
+}

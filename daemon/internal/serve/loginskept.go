@@ -48,7 +48,8 @@ func (l logins) orphans(c *peer.Caller, view *config.View) ([]orphan, error) {
 	out := make([]orphan, len(kept))
 	for i, k := range kept {
 		out[i] = orphan{k.Server, k}
-		if k.Server == "" || taken[k.Server] > 1 {
+		// No request is about the name of a step in a path.
+		if k.Server == "" || k.Server == "." || k.Server == ".." || taken[k.Server] > 1 {
 			out[i].name = k.ID
 		}
 	}

@@ -121,3 +121,29 @@ func TestLoginsOfServersThatAreGoneAreListedAndForgotten(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+func TestALoginThatIsCalledAStepInAPathIsForgottenByItsID(t *testing.T) {
+	r := start(t, map[string]any{})
+	ctx, user := context.Background(), r.client("")
+	for _, name := range []string{".", ".."} {
+		id := r.keepLogin(name, "http://127.0.0.1:1/mcp", "")
+		list, err := user.Logins(ctx)
+		if err != nil || len(list) != 1 || list[0].Server != id {
+			t.Fatalf("%+v %v", list, err)
+		}
+		if ended, err := user.Logout(ctx, id); err != nil || !ended.Ended {
+			t.Errorf("%+v %v", ended, err)
+		}
+	}
+	for _, name := range []string{"", ".", ".."} {
+		_, err := user.Logout(ctx, name)
+		_, restarted := user.RestartServer(ctx, name)
+		_, listed := user.Server(ctx, name)
+		_, run := user.Run(ctx, name)
+		for _, err := range []error{err, restarted, listed, run} {
+			if fault.KindOf(err) != fault.NotFound || strings.Contains(err.Error(), "route") {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+	}
+}

@@ -212,14 +212,21 @@ func daemonEnv(environ []string) []string {
 // own bounds end before it.
 const waitGone = 2 * time.Minute
 
+// exitWait is how long the end of a process that has given its lock back is waited
+// for, and exitLook the time between two looks.
+const (
+	exitWait = 2 * time.Second
+	exitLook = 2 * time.Millisecond
+)
+
 // lookForNext is how often WaitGone looks whether the next daemon serves.
 const lookForNext = 50 * time.Millisecond
 
 // errNext ends WaitGone: another daemon has the lock.
 var errNext = errors.New("the next daemon serves")
 
-// WaitGone returns when the daemon with this process id has given its lock back;
-// 0 is any daemon. Somebody else may start the next one before we see the lock free,
+// WaitGone returns when the daemon with this process id has given its lock back and
+// ended; 0 is any daemon, of which only the lock is known. Somebody else may start the next one before we see the lock free,
 // and then its daemon.json, which only the holder of the lock writes, says so.
 func (c *Client) WaitGone(ctx context.Context, pid int) error {
 	if err := c.setup(); err != nil {
@@ -251,11 +258,24 @@ func (c *Client) WaitGone(ctx context.Context, pid int) error {
 		}()
 	}
 	lock, err := c.Paths.TakeLock(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), errNext) {
-		return nil
+	switch {
+	case err == nil:
+		err = lock.Remove()
+	case errors.Is(context.Cause(ctx), errNext):
+		err = nil
 	}
-	if err != nil {
+	if err != nil || pid == 0 {
 		return err
 	}
-	return lock.Remove()
+	// It gives the lock back as the last thing that it does, and then ends.
+	look := time.NewTicker(exitLook)
+	defer look.Stop()
+	for limit := time.After(exitWait); syscall.Kill(pid, 0) == nil; {
+		select {
+		case <-look.C:
+		case <-limit:
+			return nil
+		}
+	}
+	return nil
 }

@@ -95,7 +95,7 @@ func (j *journal) catchUp() error {
 
 // write appends to the file; the caller holds mu. What a full disk has cut short
 // is ended by the line end that the next write begins with, and is written again
-// by settle if it still counts then.
+// with the first write that succeeds, or by settle, if it still counts then.
 func (j *journal) write(text []byte) error {
 	if err := j.create(); err != nil {
 		j.short = true
@@ -111,6 +111,9 @@ func (j *journal) write(text []byte) error {
 	}
 	if n > 0 {
 		j.torn = n < len(text)
+	}
+	if err == nil && j.short { // there is room again, for what is missing as well
+		j.compact()
 	}
 	return err
 }

@@ -246,3 +246,30 @@ func TestADamagedJournalIsToldOf(t *testing.T) {
 		}
 	}
 }
+
+// A kill right after that line must find all of them.
+func TestTheFirstLineThatTheJournalTakesAgainBringsWhatIsMissing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // in the folder's place: nothing can be written
+		t.Fatal(err)
+	}
+	j := &journal{dir: dir, name: "a.log", open: map[uint64][]byte{}}
+	line := func(text string) func([]byte, uint64) []byte {
+		return func(b []byte, _ uint64) []byte { return append(b, text+"\n"...) }
+	}
+	if _, err := j.append(line("missing")); err == nil {
+		t.Fatal("it was written")
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.append(line("first")); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(j.path())
+	if err != nil || !strings.Contains(string(raw), "missing\n") || !strings.Contains(string(raw), "first\n") {
+		t.Errorf("%q, %v", raw, err)
+	}
+	j.settle(1, 2)
+	j.close()
+}
